@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Installs what the sessions take from the system: a C++ compiler, git, and Python's venv module. Debian or Ubuntu; elsewhere
+# it only says what is missing.
+set -euo pipefail
+
+missing=()
+command -v g++ >/dev/null || missing+=(g++)
+command -v git >/dev/null || missing+=(git)
+python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
+
+[ ${#missing[@]} -eq 0 ] && exit 0
+echo "missing system packages: ${missing[*]}"
+command -v apt-get >/dev/null || exit 1
+apt-get update -q
+DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"

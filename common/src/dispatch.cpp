@@ -1,0 +1,243 @@
+#include "dispatch.hpp"
+
+#include <clover/plugin.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "environment.hpp"
+#include "error.hpp"
+#include "index_values.hpp"
+#include "json.hpp"
+#include "registry.hpp"
+#include "tensor_text.hpp"
+#include "validate.hpp"
+
+namespace clover {
+namespace {
+
+constexpr uint64_t kMessageBytes = 1024;
+
+bool tracing() {
+  static const bool on = environment_switch("CLOVER_OPS_TRACE");
+  return on;
+}
+
+bool debugging() {
+  static const bool on = environment_switch("CLOVER_OPS_DEBUG");
+  return on;
+}
+
+// A smaller handle comes from an older caller; what it lacks takes its default.
+clover_handle read_handle(const OperatorSpec& op, const clover_handle* handle) {
+  clover_handle result{};
+  result.provider_slot = CLOVER_ANY_SLOT;
+  if (handle != nullptr) {
+    if (handle->struct_size < sizeof(uint64_t) || handle->struct_size > sizeof(clover_handle))
+      throw Error(CLOVER_ABI_MISMATCH, std::string(op.name) + ": handle.struct_size is " +
+                                           std::to_string(handle->struct_size) + ", this library knows up to " +
+                                           std::to_string(sizeof(clover_handle)));
+    std::memcpy(&result, handle, handle->struct_size);
+  }
+  if (result.provider_slot < CLOVER_ANY_SLOT)
+    throw Error(CLOVER_INVALID_ARGUMENT, std::string(op.name) + ": provider slot must be a slot or " +
+                                             std::to_string(CLOVER_ANY_SLOT) + " (any), got " +
+                                             std::to_string(result.provider_slot));
+  return result;
+}
+
+// Makes the tensors' device current for the length of a call.
+class DeviceScope {
+ public:
+  DeviceScope(const clover_plugin* plugin, const Call& call, void* stream) : plugin_(plugin), device_(call.device_id) {
+    if (plugin_->enter_device == nullptr) return;
+    char message[kMessageBytes] = "";
+    const int32_t status = plugin_->enter_device(device_, stream, &token_, message, sizeof(message));
+    if (status != CLOVER_OK)
+      throw Error(static_cast<clover_status>(status), std::string(call.op->name) + ": " + message);
+    entered_ = true;
+  }
+  ~DeviceScope() {
+    if (entered_ && plugin_->leave_device != nullptr) plugin_->leave_device(device_, token_);
+  }
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  const clover_plugin* plugin_;
+  int32_t device_;
+  void* token_ = nullptr;
+  bool entered_ = false;
+};
+
+class Dispatcher {
+ public:
+  Dispatcher(uint32_t op, const clover_handle* handle, const void* args, bool run) {
+    const OperatorSpec* spec = find_operator(op);
+    if (spec == nullptr) throw Error(CLOVER_INVALID_ARGUMENT, "no operator has number " + std::to_string(op));
+    handle_ = read_handle(*spec, handle);
+    validate(*spec, args, run, &call_);
+    Registry::instance().table().range(op, call_.device_type, &first_, &last_);
+    view_.struct_size = sizeof(view_);
+    view_.stream = handle_.stream;
+    view_.device_id = call_.device_id;
+    view_.message = message_;
+    view_.message_capacity = sizeof(message_);
+  }
+
+  void run() {
+    // Index values that the host can read are part of what makes a call right, whoever runs it.
+    if (call_.device_type == CLOVER_CPU) check_index_values(call_, nullptr);
+    if (first_ == last_) refuse_no_provider();
+    const DeviceScope device(first_->plugin, call_, handle_.stream);
+    if (call_.device_type != CLOVER_CPU && debugging()) check_device_indices();
+    const ActiveProvider& chosen = choose();
+    check_workspace(*chosen.provider);
+    message_[0] = '\0';
+    const int32_t status = chosen.provider->run(&view_, call_.args, call_.dims);
+    if (status != CLOVER_OK)
+      throw Error(static_cast<clover_status>(status), prefix() + provider_text(chosen) + ": " + message_);
+  }
+
+  uint64_t workspace_size() {
+    if (first_ == last_) refuse_no_provider();
+    uint64_t bytes = 0;
+    bool accepted = false;
+    for (const ActiveProvider* p = first_; p != last_; ++p) {
+      if (!wanted(*p) || !accepts(*p)) continue;
+      accepted = true;
+      bytes = std::max(bytes, workspace_of(*p->provider));
+    }
+    if (!accepted) refuse_all();
+    return bytes;
+  }
+
+ private:
+  std::string prefix() const { return std::string(call_.op->name) + ": "; }
+
+  static std::string provider_text(const ActiveProvider& p) {
+    return std::string(p.plugin->name) + " provider " + std::to_string(p.provider->slot) + " (" + p.provider->name +
+           ")";
+  }
+
+  bool wanted(const ActiveProvider& p) const {
+    return handle_.provider_slot == CLOVER_ANY_SLOT || handle_.provider_slot == p.provider->slot;
+  }
+
+  bool accepts(const ActiveProvider& p) {
+    message_[0] = '\0';
+    return p.provider->accept == nullptr || p.provider->accept(&view_, call_.args, call_.dims) != 0;
+  }
+
+  uint64_t workspace_of(const clover_provider& provider) {
+    return provider.workspace_bytes == nullptr ? 0 : provider.workspace_bytes(&view_, call_.args, call_.dims);
+  }
+
+  const ActiveProvider& choose() {
+    for (const ActiveProvider* p = first_; p != last_; ++p) {
+      if (!wanted(*p) || !accepts(*p)) continue;
+      if (tracing()) trace(*p);
+      return *p;
+    }
+    refuse_all();
+  }
+
+  void trace(const ActiveProvider& chosen) {
+    JsonWriter json;
+    json.open('{').key("op").value(std::string(call_.op->name));
+    json.key("device").value(device_text(call_.device_type, call_.device_id));
+    json.key("backend").value(std::string(chosen.plugin->name)).key("slot").value(int64_t{chosen.provider->slot});
+    json.key("provider").value(std::string(chosen.provider->name)).key("dims").open('{');
+    for (int32_t i = 0; i < call_.op->symbols.count; ++i) json.key(call_.op->symbols[i]).value(call_.dims[i]);
+    json.close('}').close('}');
+    std::fprintf(stderr, "clover-ops: %s\n", json.text().c_str());
+  }
+
+  // Every provider that was asked, with its reason.
+  [[noreturn]] void refuse_all() {
+    std::string reasons;
+    for (const ActiveProvider* p = first_; p != last_; ++p) {
+      const char* reason = "another slot was asked for";
+      if (wanted(*p)) {
+        if (accepts(*p)) continue;
+        reason = message_[0] ? message_ : "it does not take this call";
+      }
+      reasons += "; " + provider_text(*p) + ": " + reason;
+    }
+    const std::string slot = handle_.provider_slot == CLOVER_ANY_SLOT
+                                 ? "no provider"
+                                 : "no provider in slot " + std::to_string(handle_.provider_slot);
+    throw Error(CLOVER_UNSUPPORTED, prefix() + slot + " on " + device_text(call_.device_type, call_.device_id) +
+                                        " takes this call" + reasons);
+  }
+
+  [[noreturn]] void refuse_no_provider() {
+    const std::string device = device_text(call_.device_type, call_.device_id);
+    std::string provided, absent;
+    for (const auto& record : Registry::instance().plugins()) {
+      const Manifest& m = record->manifest;
+      const bool provides =
+          std::any_of(m.providers.begin(), m.providers.end(), [&](const auto& p) { return p.op == call_.op->name; });
+      if (provides && record->status == PluginStatus::kActive)
+        provided += (provided.empty() ? "" : ", ") + m.name + " (" + m.device + ")";
+      else if (record->status != PluginStatus::kActive)
+        absent += "; " + (m.name.empty() ? m.path : m.name) + " is not active: " + record->reason;
+    }
+    throw Error(CLOVER_UNSUPPORTED, prefix() + "no active backend provides it on " + device +
+                                        "; provided by: " + (provided.empty() ? "none" : provided) + absent);
+  }
+
+  void check_workspace(const clover_provider& provider) {
+    const uint64_t need = workspace_of(provider);
+    if (need == 0) return;
+    const std::string wants = std::to_string(need) + " bytes (see clover_" + call_.op->name + "_workspace_size)";
+    if (handle_.workspace == nullptr)
+      throw Error(CLOVER_MISSING_WORKSPACE, prefix() + "workspace is missing, it needs " + wants);
+    if (handle_.workspace_bytes < need)
+      throw Error(CLOVER_MISSING_WORKSPACE, prefix() + "workspace is too small: " +
+                                                std::to_string(handle_.workspace_bytes) + " bytes, it needs " + wants);
+    if (reinterpret_cast<uintptr_t>(handle_.workspace) % CLOVER_WORKSPACE_ALIGNMENT != 0)
+      throw Error(CLOVER_MISSING_WORKSPACE, prefix() + "workspace is misaligned: it must be aligned to " +
+                                                std::to_string(CLOVER_WORKSPACE_ALIGNMENT) + " bytes");
+    view_.workspace = handle_.workspace;
+    view_.workspace_bytes = handle_.workspace_bytes;
+  }
+
+  void check_device_indices() {
+    const clover_plugin* plugin = first_->plugin;
+    std::vector<std::vector<char>> copies;
+    const HostReader reader = [&](uintptr_t first, uintptr_t end) -> const void* {
+      const void* source = reinterpret_cast<const void*>(first);
+      if (plugin->copy_to_host == nullptr) return source;
+      copies.emplace_back(end - first);
+      message_[0] = '\0';
+      const int32_t status =
+          plugin->copy_to_host(copies.back().data(), source, end - first, handle_.stream, message_, sizeof(message_));
+      if (status != CLOVER_OK) throw Error(static_cast<clover_status>(status), prefix() + message_);
+      return copies.back().data();
+    };
+    check_index_values(call_, &reader);
+  }
+
+  clover_handle handle_;
+  Call call_;
+  clover_call view_{};
+  char message_[kMessageBytes] = "";
+  const ActiveProvider* first_ = nullptr;
+  const ActiveProvider* last_ = nullptr;
+};
+
+}  // namespace
+
+void run_operator(uint32_t op, const clover_handle* handle, const void* args) {
+  Dispatcher(op, handle, args, true).run();
+}
+
+uint64_t operator_workspace_size(uint32_t op, const clover_handle* handle, const void* args) {
+  return Dispatcher(op, handle, args, false).workspace_size();
+}
+
+}  // namespace clover

@@ -1,0 +1,16 @@
+// One call from the C boundary to a provider.
+#pragma once
+
+#include <clover/abi.h>
+
+#include <cstdint>
+
+namespace clover {
+
+// Validates the call, chooses a provider, checks the workspace and runs it. Throws Error.
+void run_operator(uint32_t op, const clover_handle* handle, const void* args);
+
+// The largest workspace that a provider which takes the call asks for; of the handle's slot alone when it names one.
+uint64_t operator_workspace_size(uint32_t op, const clover_handle* handle, const void* args);
+
+}  // namespace clover

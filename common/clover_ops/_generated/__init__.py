@@ -1,0 +1,1 @@
+"""Written by common/declgen from the operator schema."""

@@ -1,0 +1,263 @@
+"""What the generated functions stand on: converting tensors, making outputs and workspaces, and the call itself.
+
+Nothing here imports torch or NumPy: a tensor of theirs proves that they are loaded.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from . import _core
+from .errors import InvalidArgument, MissingWorkspace
+
+ALIGNMENT = 256
+ANY_SLOT = -1
+INT32 = (-(2**31), 2**31 - 1)
+
+# What sizing an output from wrong inputs may raise; the native library then says what was wrong with them.
+UNSIZED = (IndexError, AttributeError, TypeError, ValueError, RuntimeError, MemoryError)
+
+# Asks run_with_workspace to make a workspace although `out` was given.
+ALLOCATE = object()
+
+
+class _Functions:
+    """Native functions by operator name, looked up once each."""
+
+    def __getattr__(self, name: str) -> Any:
+        function = _core.binding().get_global_func(f"clover_ops.{name}", allow_missing=True)
+        if function is None:
+            raise AttributeError(f"the native library has no function {name}")
+        setattr(self, name, function)
+        return function
+
+    def workspace_query(self, name: str) -> Any:
+        return getattr(self, f"{name}.workspace_size")
+
+
+class _Traced:
+    """The functions of _generated/torch_ops.py, imported when torch.compile first needs one."""
+
+    def __getattr__(self, name: str) -> Any:
+        from ._generated import torch_ops
+
+        return getattr(torch_ops, name)
+
+
+ffi = _Functions()
+traced = _Traced()
+
+
+def compiling() -> bool:
+    """Whether torch.compile or torch.export is tracing this call."""
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.compiler.is_compiling()
+
+
+# --- tensors ---------------------------------------------------------------------------------------------------------
+
+
+def _module_of(tensor: Any) -> str:
+    return type(tensor).__module__.partition(".")[0]
+
+
+def _is_torch(tensor: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(tensor, torch.Tensor)
+
+
+def _is_numpy(tensor: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(tensor, numpy.ndarray)
+
+
+def index(tensor: Any) -> Any:
+    """Index tensors may be int64: those become int32. Values beyond int32 are clamped, which keeps them out of range."""
+    dtype = getattr(tensor, "dtype", None)
+    if dtype is None:
+        return tensor
+    torch = sys.modules.get("torch")
+    if torch is not None and dtype is torch.int64:
+        return tensor.clamp(*INT32).to(torch.int32)
+    if dtype == "int64":
+        import numpy
+
+        return numpy.clip(tensor, *INT32).astype("int32")
+    return tensor
+
+
+def new(like: Any, shape: tuple[int, ...], dtype: str | None, fill: int | None) -> Any:
+    """A tensor of the same kind and on the same device as `like`; dtype None takes like's; fill None leaves it unset."""
+    if _is_torch(like):
+        torch = sys.modules["torch"]
+        torch_dtype = like.dtype if dtype is None else getattr(torch, dtype)
+        if fill is None:
+            return torch.empty(shape, dtype=torch_dtype, device=like.device)
+        return torch.full(shape, fill, dtype=torch_dtype, device=like.device) if fill else torch.zeros(
+            shape, dtype=torch_dtype, device=like.device
+        )  # fmt: skip
+    return _new_elsewhere(like, shape, dtype, fill)
+
+
+def _new_elsewhere(like: Any, shape: tuple[int, ...], dtype: str | None, fill: int | None) -> Any:
+    import numpy
+
+    if _is_numpy(like):
+        module = numpy
+    elif _module_of(like) == "cupy":
+        module = sys.modules["cupy"]
+    else:
+        raise InvalidArgument(
+            f"outputs for a {type(like).__module__}.{type(like).__name__} cannot be made here; pass tensors to write as out="
+        )
+    wanted = like.dtype if dtype is None else numpy.dtype(dtype)
+    if fill is None:
+        return module.empty(shape, wanted)
+    return module.full(shape, fill, wanted)
+
+
+def unpack(operator: str, out: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
+    if not isinstance(out, (tuple, list)) or len(out) != len(names):
+        got = f"{len(out)} of them" if isinstance(out, (tuple, list)) else type(out).__name__
+        raise InvalidArgument(
+            f"{operator}: out must be a tuple of {len(names)} tensors ({', '.join(names)}), got {got}"
+        )
+    return tuple(out)
+
+
+def export(tensor: Any) -> Any:
+    """What the binding takes for a tensor. Whatever it returns must live until the call is over."""
+    if _is_numpy(tensor):
+        from ._numpy import view
+
+        return view(tensor)
+    if hasattr(tensor, "__dlpack__"):
+        try:
+            return _core.binding().from_dlpack(tensor, require_alignment=0, require_contiguous=False)
+        except (RuntimeError, BufferError, ValueError) as error:
+            raise InvalidArgument(f"cannot be read through DLPack: {error}") from None
+    raise TypeError(f"must be a tensor (torch, NumPy or DLPack), got {type(tensor).__name__}: {str(tensor)[:80]}")
+
+
+def _export_torch(tensor: Any, torch: Any, grad: bool) -> Any:
+    if grad and tensor.requires_grad:
+        raise InvalidArgument(
+            "requires grad, and clover-ops is for inference: call it under torch.no_grad() or torch.inference_mode(), or "
+            "detach the tensor"
+        )
+    if tensor.layout is not torch.strided:
+        raise InvalidArgument(f"must be a strided tensor, got layout {tensor.layout}")
+    if not (tensor.is_cpu or tensor.is_cuda):
+        raise InvalidArgument(f"is on device {tensor.device}, where no backend runs")
+    return tensor if type(tensor) is torch.Tensor else tensor.as_subclass(torch.Tensor)
+
+
+def _stream_of(tensor: Any) -> int:
+    """The current stream of a device tensor's framework, as a raw handle."""
+    if _is_torch(tensor):
+        if not tensor.is_cuda:
+            return 0
+        return sys.modules["torch"].cuda.current_stream(tensor.device).cuda_stream
+    if _module_of(tensor) == "cupy":
+        return sys.modules["cupy"].cuda.get_current_stream().ptr
+    return 0
+
+
+# --- calls -----------------------------------------------------------------------------------------------------------
+
+
+def _exported(operator: str, tensors: tuple[Any, ...]) -> list[Any]:
+    torch = sys.modules.get("torch")
+    plain = None if torch is None else torch.Tensor
+    grad = torch is not None and torch.is_grad_enabled()
+    exported: list[Any] = []
+    try:
+        for tensor in tensors:
+            if tensor is None:
+                exported.append(None)
+            elif plain is not None and isinstance(tensor, plain):
+                exported.append(_export_torch(tensor, torch, grad))
+            else:
+                exported.append(export(tensor))
+    except (InvalidArgument, TypeError) as error:
+        argument = _operator(operator).tensors[len(exported)].name
+        raise type(error)(f"{operator}: {argument} {error}") from None
+    return exported
+
+
+def _operator(name: str) -> Any:
+    from ._generated.table import OPERATORS
+
+    return next(op for op in OPERATORS if op.name == name)
+
+
+def _slot(provider: Any) -> int:
+    if provider is None:
+        return ANY_SLOT
+    if isinstance(provider, bool) or not isinstance(provider, int) or not 0 <= provider < 2**31:
+        raise InvalidArgument(f"provider must be a slot number, at least 0, or None, got {provider!r}")
+    return provider
+
+
+def run(name: str, tensors: tuple[Any, ...], attributes: tuple[Any, ...], provider: Any, stream: Any) -> None:
+    exported = _exported(name, tensors)
+    handle = _stream_of(tensors[0]) if stream is None else stream
+    getattr(ffi, name)(handle, 0, 0, _slot(provider), *exported, *attributes)
+
+
+def run_with_workspace(
+    name: str,
+    tensors: tuple[Any, ...],
+    attributes: tuple[Any, ...],
+    provider: Any,
+    stream: Any,
+    workspace: Any,
+    allocate: bool,
+) -> None:
+    exported = _exported(name, tensors)
+    slot = _slot(provider)
+    address = size = 0
+    if workspace is ALLOCATE or (workspace is None and allocate):
+        size = ffi.workspace_query(name)(0, 0, 0, slot, *exported, *attributes)
+        if size:
+            workspace, address = _make_workspace(tensors[0], size)
+    elif workspace is not None:
+        address, size = _given_workspace(name, workspace, tensors[0])
+    handle = _stream_of(tensors[0]) if stream is None else stream
+    getattr(ffi, name)(handle, address, size, slot, *exported, *attributes)
+
+
+def workspace_size(name: str, inputs: tuple[Any, ...], attributes: tuple[Any, ...], provider: Any) -> int:
+    """Outputs are sized by inputs, so the query goes without them."""
+    outputs = sum(tensor.role == "out" for tensor in _operator(name).tensors)
+    exported = [*_exported(name, inputs), *[None] * outputs]
+    return ffi.workspace_query(name)(0, 0, 0, _slot(provider), *exported, *attributes)
+
+
+def _make_workspace(like: Any, size: int) -> tuple[Any, int]:
+    """The owner of the memory, and an aligned address in it: allocators promise less than a workspace needs."""
+    if _is_torch(like):
+        torch = sys.modules["torch"]
+        buffer = torch.empty(size + ALIGNMENT, dtype=torch.uint8, device=like.device)
+        address = buffer.data_ptr()
+    else:
+        buffer = _new_elsewhere(like, (size + ALIGNMENT,), "uint8", None)
+        address = buffer.data.ptr if _module_of(buffer) == "cupy" else buffer.ctypes.data
+    return buffer, (address + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+
+
+def _given_workspace(name: str, workspace: Any, tensor: Any) -> tuple[int, int]:
+    if _is_torch(workspace):
+        if _is_torch(tensor) and workspace.device != tensor.device:
+            raise MissingWorkspace(f"{name}: workspace is on {workspace.device}, the tensors are on {tensor.device}")
+        if not workspace.is_contiguous():
+            raise MissingWorkspace(f"{name}: workspace must be contiguous")
+        return workspace.data_ptr(), workspace.numel() * workspace.element_size()
+    if _is_numpy(workspace):
+        if not workspace.flags.c_contiguous or not workspace.flags.writeable:
+            raise MissingWorkspace(f"{name}: workspace must be contiguous and writeable")
+        return workspace.ctypes.data, workspace.nbytes
+    if _module_of(workspace) == "cupy":
+        return workspace.data.ptr, workspace.nbytes
+    raise TypeError(f"{name}: workspace must be a torch, NumPy or CuPy array, got {type(workspace).__name__}")

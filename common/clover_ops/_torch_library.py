@@ -1,0 +1,35 @@
+"""Registration of torch.ops.clover.* and the helpers of its traced functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_library = torch.library.Library("clover", "DEF")
+
+
+def register(name: str, schema: str, function: Callable, fake: Callable) -> None:
+    """Defines clover::<name>, which runs `function` on CPU and GPU tensors and `fake` on tensors without data."""
+    _library.define(name + schema)
+    for key in ("CPU", "CUDA"):
+        _library.impl(name, function, key)
+    torch.library.register_fake(f"clover::{name}", fake, lib=_library)
+
+
+def returns_nothing(*_arguments: Any, **_keywords: Any) -> None:
+    """The fake kernel of an operator whose results are all in its arguments."""
+
+
+def new(like: torch.Tensor, shape: tuple[int, ...], dtype: torch.dtype | None, fill: int | None) -> torch.Tensor:
+    dtype = like.dtype if dtype is None else dtype
+    if fill is None:
+        return like.new_empty(shape, dtype=dtype)
+    return like.new_full(shape, fill, dtype=dtype)
+
+
+def index(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.dtype != torch.int64:
+        return tensor
+    return tensor.clamp(-(2**31), 2**31 - 1).to(torch.int32)

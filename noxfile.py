@@ -112,6 +112,13 @@ def test_native(session: nox.Session) -> None:
     session.run("ctest", "--test-dir", str(build), "--output-on-failure", "--no-tests=error", *session.posargs)
 
 
+@nox.session(name="test-sdist")
+def test_sdist(session: nox.Session) -> None:
+    """Build each sdist and, from an unpacked copy in an awkward folder, the same wheel."""
+    session.install("--quiet", "build", "scikit-build-core>=1.1", "apache-tvm-ffi>=0.1.15,<0.2", "tomli", "cmake>=3.25", "ninja")
+    session.run("python", "ci/check_sdists.py", *(f"{name}={folder}" for name, folder in PROJECTS.items()))
+
+
 @nox.session
 def gen(session: nox.Session) -> None:
     """Renew what is generated from the operator schema; with `-- --check` fail when a checked-in file is stale."""

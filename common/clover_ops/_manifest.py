@@ -3,6 +3,7 @@ common/src/manifest.hpp."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,37 +26,68 @@ class Manifest:
     provides: list[tuple[str, int, str]] = field(default_factory=list)
 
 
-_PLAIN = ("name", "version", "abi", "library", "device", "probe", "toolchain")
+_REQUIRED = ("name", "version", "abi", "library", "device", "probe")
+_DEVICES = ("cpu", "cuda", "rocm")
+_LARGEST_NUMBER = 1000000
+_WORD = re.compile(r"[^ \t\n\v\f\r]+")
 
 
 def read(path: Path) -> Manifest:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        text = path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ManifestError(f"{path}: cannot be read: {error}") from None
     manifest = Manifest(path)
-    if not lines or lines[0] != "clover-plugin 1":
-        raise ManifestError(f"{path}:1: not a plugin manifest: must begin with `clover-plugin 1`")
-    for number, line in enumerate(lines[1:], 2):
+    seen: set[str] = set()
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.removesuffix("\r")
         if not line or line.startswith("#"):
             continue
         key, _, value = line.partition(" ")
-        if key == "architecture":
-            manifest.architectures.append(value)
-        elif key == "provider":
-            words = value.split()
-            if len(words) != 3 or not words[1].isdigit():
-                raise ManifestError(f"{path}:{number}: `provider` needs an operator, a slot and a name")
-            manifest.provides.append((words[0], int(words[1]), words[2]))
-        elif key == "abi":
-            if not value.isdigit():
-                raise ManifestError(f"{path}:{number}: `abi` must be a whole number, got `{value}`")
-            manifest.abi = int(value)
-        elif key in _PLAIN:
-            setattr(manifest, key, value)
-        else:
-            raise ManifestError(f"{path}:{number}: unknown key `{key}`")
-    for key in ("name", "version", "abi", "library", "device", "probe"):
-        if not getattr(manifest, key):
+        try:
+            _take(manifest, seen, key, value)
+        except ManifestError as error:
+            raise ManifestError(f"{path}:{number}: {error}") from None
+        seen.add(key)
+    for key in ("clover-plugin", *_REQUIRED):
+        if key not in seen:
             raise ManifestError(f"{path}: lacks `{key}`")
     return manifest
+
+
+def _take(manifest: Manifest, seen: set[str], key: str, value: str) -> None:
+    if not seen:
+        if key != "clover-plugin":
+            raise ManifestError("not a plugin manifest: must begin with `clover-plugin 1`")
+        if value != "1":
+            raise ManifestError(f"manifest format {value}, this reader knows format 1")
+    elif key == "architecture":
+        manifest.architectures.append(value)
+    elif key == "provider":
+        words = _WORD.findall(value)
+        if len(words) != 3:
+            raise ManifestError("`provider` needs an operator, a slot and a name")
+        manifest.provides.append((words[0], _whole_number("slot", words[1]), words[2]))
+    elif key in seen:
+        raise ManifestError(f"`{key}` is given twice")
+    elif key == "toolchain":
+        manifest.toolchain = value
+    elif key not in _REQUIRED:
+        raise ManifestError(f"unknown key `{key}`")
+    elif not value:
+        raise ManifestError(f"`{key}` has no value")
+    elif key == "abi":
+        manifest.abi = _whole_number(key, value)
+    elif key == "device" and value not in _DEVICES:
+        raise ManifestError(f"`device` must be cpu, cuda or rocm, got `{value}`")
+    elif key in ("library", "probe") and "/" in value:
+        raise ManifestError(f"`{key}` must be a file name without folders, got `{value}`")
+    else:
+        setattr(manifest, key, value)
+
+
+def _whole_number(key: str, text: str) -> int:
+    digits = text.lstrip("0") or "0"
+    if not re.fullmatch("[0-9]+", text) or len(digits) > 7 or int(digits) > _LARGEST_NUMBER:
+        raise ManifestError(f"`{key}` must be a whole number, got `{text}`")
+    return int(digits)

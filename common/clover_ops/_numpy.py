@@ -39,10 +39,10 @@ def view(array: Any) -> ctypes.c_void_p:
     elif dtype.kind in _CODES and dtype.isnative:
         code = _CODES[dtype.kind]
     else:
-        raise InvalidArgument(f"NumPy dtype {dtype.name} ({dtype.str}) is none that an operator takes")
+        raise InvalidArgument(f"has NumPy dtype {dtype.name} ({dtype.str}), which no operator takes")
     item = dtype.itemsize
     if any(stride % item for stride in array.strides):
-        raise InvalidArgument(f"strides {array.strides} of a NumPy array are no multiples of its item size {item}")
+        raise InvalidArgument(f"has strides of {array.strides} bytes, which are no multiples of its item size {item}")
     rank = array.ndim
     tensor = _Tensor(
         array.ctypes.data, _CPU, 0, rank, code, 8 * item, 1,

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from . import _core
-from .errors import InvalidArgument, MissingWorkspace
+from .errors import CloverError, InvalidArgument, MissingWorkspace
 
 ALIGNMENT = 256
 ANY_SLOT = -1
@@ -20,6 +20,13 @@ UNSIZED = (IndexError, AttributeError, TypeError, ValueError, RuntimeError, Memo
 
 # Asks run_with_workspace to make a workspace although `out` was given.
 ALLOCATE = object()
+
+
+class Unsized:
+    """Stands for an output that could not be made: the native library hears of a missing one, once the rest is right."""
+
+    def __init__(self, cause: Exception):
+        self.cause = cause
 
 
 class _Functions:
@@ -78,9 +85,9 @@ def index(tensor: Any) -> Any:
     if dtype is None:
         return tensor
     torch = sys.modules.get("torch")
-    if torch is not None and dtype is torch.int64:
+    if torch is not None and dtype is torch.int64 and tensor.layout is torch.strided:
         return tensor.clamp(*INT32).to(torch.int32)
-    if dtype == "int64":
+    if dtype == "int64" and (_is_numpy(tensor) or _module_of(tensor) == "cupy"):
         import numpy
 
         return numpy.clip(tensor, *INT32).astype("int32")
@@ -150,6 +157,11 @@ def _export_torch(tensor: Any, torch: Any, grad: bool) -> Any:
         raise InvalidArgument(f"must be a strided tensor, got layout {tensor.layout}")
     if not (tensor.is_cpu or tensor.is_cuda):
         raise InvalidArgument(f"is on device {tensor.device}, where no backend runs")
+    if tensor.is_neg() or tensor.is_conj():
+        raise InvalidArgument(
+            "is a view that torch negates or conjugates when it is read (as `z.conj().imag`), so its memory holds other "
+            "values: call resolve_neg() or resolve_conj() first"
+        )
     return tensor if type(tensor) is torch.Tensor else tensor.as_subclass(torch.Tensor)
 
 
@@ -178,7 +190,11 @@ def _exported(operator: str, tensors: tuple[Any, ...]) -> list[Any]:
                 exported.append(None)
             elif plain is not None and isinstance(tensor, plain):
                 exported.append(_export_torch(tensor, torch, grad))
+            elif type(tensor) is Unsized:
+                exported.append(None)
             else:
+                if _is_numpy(tensor) and not tensor.flags.writeable:
+                    _check_read_only(operator, len(exported))
                 exported.append(export(tensor))
     except (InvalidArgument, TypeError) as error:
         argument = _operator(operator).tensors[len(exported)].name
@@ -192,18 +208,56 @@ def _operator(name: str) -> Any:
     return next(op for op in OPERATORS if op.name == name)
 
 
-def _slot(provider: Any) -> int:
+def _check_read_only(operator: str, position: int) -> None:
+    if _operator(operator).tensors[position].role != "in":
+        raise InvalidArgument("is written, but the array is read-only")
+
+
+def _slot(operator: str, provider: Any) -> int:
     if provider is None:
         return ANY_SLOT
     if isinstance(provider, bool) or not isinstance(provider, int) or not 0 <= provider < 2**31:
-        raise InvalidArgument(f"provider must be a slot number, at least 0, or None, got {provider!r}")
+        raise InvalidArgument(f"{operator}: provider must be a slot number, at least 0, or None, got {provider!r}")
     return provider
+
+
+def _handle(operator: str, stream: Any, tensor: Any) -> int:
+    if stream is None:
+        return _stream_of(tensor)
+    if isinstance(stream, bool) or not isinstance(stream, int) or not 0 <= stream < 2**63:
+        raise InvalidArgument(f"{operator}: stream must be a raw stream handle or None, got {stream!r}")
+    return stream
+
+
+def _explained(operator: str, tensors: tuple[Any, ...], error: Exception) -> Exception:
+    """What to raise instead of an error that does not say which argument it is about, or why an output is missing."""
+    for tensor, argument in zip(tensors, _operator(operator).tensors):
+        if isinstance(error, CloverError):
+            if type(tensor) is Unsized and str(error) == f"{operator}: {argument.name} is missing":
+                return InvalidArgument(f"{operator}: {argument.name} could not be made: {tensor.cause}")
+        elif _is_torch(tensor):
+            try:
+                tensor.detach().__dlpack__()
+            except Exception as refusal:
+                reason = str(refusal).partition("\n")[0]
+                return InvalidArgument(f"{operator}: {argument.name} cannot be read through DLPack: {reason}")
+    return error
+
+
+def _call(function: Any, operator: str, tensors: tuple[Any, ...], *arguments: Any) -> Any:
+    try:
+        return function(*arguments)
+    except (InvalidArgument, RuntimeError, BufferError) as error:
+        better = _explained(operator, tensors, error)
+        if better is error:
+            raise
+        raise better from None
 
 
 def run(name: str, tensors: tuple[Any, ...], attributes: tuple[Any, ...], provider: Any, stream: Any) -> None:
     exported = _exported(name, tensors)
-    handle = _stream_of(tensors[0]) if stream is None else stream
-    getattr(ffi, name)(handle, 0, 0, _slot(provider), *exported, *attributes)
+    handle = _handle(name, stream, tensors[0])
+    _call(getattr(ffi, name), name, tensors, handle, 0, 0, _slot(name, provider), *exported, *attributes)
 
 
 def run_with_workspace(
@@ -216,23 +270,23 @@ def run_with_workspace(
     allocate: bool,
 ) -> None:
     exported = _exported(name, tensors)
-    slot = _slot(provider)
+    slot = _slot(name, provider)
     address = size = 0
     if workspace is ALLOCATE or (workspace is None and allocate):
-        size = ffi.workspace_query(name)(0, 0, 0, slot, *exported, *attributes)
+        size = _call(ffi.workspace_query(name), name, tensors, 0, 0, 0, slot, *exported, *attributes)
         if size:
             workspace, address = _make_workspace(tensors[0], size)
     elif workspace is not None:
         address, size = _given_workspace(name, workspace, tensors[0])
-    handle = _stream_of(tensors[0]) if stream is None else stream
-    getattr(ffi, name)(handle, address, size, slot, *exported, *attributes)
+    handle = _handle(name, stream, tensors[0])
+    _call(getattr(ffi, name), name, tensors, handle, address, size, slot, *exported, *attributes)
 
 
 def workspace_size(name: str, inputs: tuple[Any, ...], attributes: tuple[Any, ...], provider: Any) -> int:
     """Outputs are sized by inputs, so the query goes without them."""
     outputs = sum(tensor.role == "out" for tensor in _operator(name).tensors)
     exported = [*_exported(name, inputs), *[None] * outputs]
-    return ffi.workspace_query(name)(0, 0, 0, _slot(provider), *exported, *attributes)
+    return _call(ffi.workspace_query(name), name, inputs, 0, 0, 0, _slot(name, provider), *exported, *attributes)
 
 
 def _make_workspace(like: Any, size: int) -> tuple[Any, int]:

@@ -17,6 +17,7 @@ else:
 ABI_VERSION = 1
 DEVICES = {"cpu": "CLOVER_CPU", "cuda": "CLOVER_CUDA", "rocm": "CLOVER_ROCM"}
 _KEYS = {"name", "device", "probe", "provider", "target", "toolchain"}
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _PROVIDER_KEYS = {"slot", "name", "operators"}
 
 
@@ -38,7 +39,7 @@ class Backend:
 def load_backend(path: Path, schema: Schema) -> Backend:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SchemaError(f"{path}: {error}") from None
 
     def fail(message: str) -> SchemaError:
@@ -55,11 +56,18 @@ def load_backend(path: Path, schema: Schema) -> Backend:
         raise fail(f"`probe` must be always or library, got {probe!r}")
     known = [op.name for op in schema.operators]
     providers: list[Provider] = []
-    for entry in document.get("provider", []):
+    entries = document.get("provider", [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise fail("`provider` must be an array of tables: [[provider]]")
+    for entry in entries:
         if entry.keys() != _PROVIDER_KEYS:
             raise fail(f"a [[provider]] has the keys {', '.join(sorted(_PROVIDER_KEYS))}, got {', '.join(entry)}")
-        if not isinstance(entry["slot"], int) or not 0 <= entry["slot"] <= 19:
+        if type(entry["slot"]) is not int or not 0 <= entry["slot"] <= 19:
             raise fail(f"`slot` must be 0-9 (native) or 10-19 (Triton), got {entry['slot']!r}")
+        if not isinstance(entry["name"], str) or not _WORD.fullmatch(entry["name"]):
+            raise fail(f"`name` of a [[provider]] must be one word, got {entry['name']!r}")
+        if entry["operators"] != "all" and not isinstance(entry["operators"], list):
+            raise fail(f'`operators` must be "all" or a list of names, got {entry["operators"]!r}')
         for op in known if entry["operators"] == "all" else entry["operators"]:
             if op not in known:
                 raise fail(f"`{op}` is no operator; there are {', '.join(known)}")
@@ -72,6 +80,9 @@ def load_backend(path: Path, schema: Schema) -> Backend:
 
 
 def manifest(backend: Backend, version: str, toolchain: str, architectures: list[str]) -> str:
+    for what, value in (("version", version), ("toolchain", toolchain), *(("architecture", a) for a in architectures)):
+        if not value.isprintable():
+            raise SchemaError(f"the {what} of backend {backend.name} must be one line of text, got {value!r}")
     probe = "always" if backend.probe == "always" else f"libclover_ops_{backend.name}_probe.so"
     lines = [
         "clover-plugin 1",

@@ -147,7 +147,8 @@ def _outputs(op: Operator, schema: Schema) -> list[str]:
         lines.append(
             f"            {t.name} = _rt.new({like(op, t)}, {output_shape(op, t)}, {fixed_dtype(schema, t)!r}, {t.fill})"
         )
-    lines += ["        except _rt.UNSIZED:", f"            {' = '.join(t.name for t in op.outputs)} = None"]
+    targets = " = ".join(t.name for t in op.outputs)
+    lines += ["        except _rt.UNSIZED as error:", f"            {targets} = _rt.Unsized(error)"]
     if names == "out":
         return lines
     lines.append("    else:")

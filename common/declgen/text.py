@@ -19,9 +19,9 @@ def c_string(text: str) -> str:
 
 
 def c_comment(text: str, indent: str = "") -> str:
-    """`//` comment lines. A backslash at the end of a line would swallow the next one, so it gets a full stop."""
+    """`//` comment lines. A backslash at the end of a line, or its trigraph, would swallow the next: it gets a full stop."""
     lines = textwrap.wrap(text, WIDTH - len(indent) - 3, break_long_words=False)
-    return "\n".join(f"{indent}// {line + '.' if line.endswith(chr(92)) else line}" for line in lines)
+    return "\n".join(f"{indent}// {line + '.' if line.endswith((chr(92), '??/')) else line}" for line in lines)
 
 
 def python_docstring(text: str) -> str:

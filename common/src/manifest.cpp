@@ -12,14 +12,16 @@
 namespace clover {
 namespace {
 
+constexpr unsigned long kLargestNumber = 1000000;
+
 [[noreturn]] void broken(const std::string& path, int line, const std::string& what) {
   throw Error(CLOVER_INVALID_ARGUMENT, path + ":" + std::to_string(line) + ": " + what);
 }
 
 uint32_t whole_number(const std::string& path, int line, const std::string& key, const std::string& text) {
-  char* end = nullptr;
-  const unsigned long value = std::strtoul(text.c_str(), &end, 10);
-  if (text.empty() || *end != '\0' || text[0] == '-' || value > 1000000)
+  const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  const unsigned long value = digits ? std::strtoul(text.c_str(), nullptr, 10) : 0;
+  if (!digits || value > kLargestNumber)
     broken(path, line, "`" + key + "` must be a whole number, got `" + text + "`");
   return static_cast<uint32_t>(value);
 }
@@ -65,6 +67,8 @@ Manifest read_manifest(const std::string& path) {
       manifest.providers.push_back({op, static_cast<int32_t>(whole_number(path, line, "slot", slot)), name});
     } else if (seen.count(key)) {
       broken(path, line, "`" + key + "` is given twice");
+    } else if (value.empty() && key != "toolchain") {
+      broken(path, line, "`" + key + "` has no value");
     } else if (key == "name") {
       manifest.name = value;
     } else if (key == "version") {

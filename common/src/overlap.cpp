@@ -78,8 +78,9 @@ bool byte_range(const clover_tensor& tensor, uintptr_t* first, uintptr_t* end) {
   const Wide item = item_bytes(tensor.dtype);
   Wide low = 0, high = 0;
   for (int32_t i = 0; i < tensor.ndim; ++i) {
-    const Wide extent = Wide(tensor.shape[i] - 1) * stride_of(tensor, i) * item;
-    (extent < 0 ? low : high) += extent;
+    const Wide steps = Wide(tensor.shape[i] - 1) * stride_of(tensor, i);
+    if (steps > Wide(INT64_MAX) || steps < -Wide(INT64_MAX)) return false;  // times the item size it could overflow
+    (steps < 0 ? low : high) += steps * item;
   }
   const Wide base = Wide(reinterpret_cast<uintptr_t>(tensor.data)) + tensor.byte_offset;
   if (base + low < 0 || base + high + item > Wide(INT64_MAX)) return false;

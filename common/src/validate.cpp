@@ -41,6 +41,12 @@ std::string number_text(double value) {
   return buffer;
 }
 
+int64_t total_bytes(const clover_tensor& t) {
+  int64_t bytes = item_bytes(t.dtype);
+  for (int32_t axis = 0; axis < t.ndim; ++axis) bytes = sat::mul(bytes, t.shape[axis]);
+  return bytes;
+}
+
 // Checks one call, in the order in which a reader would want to hear of mistakes.
 class Validator {
  public:
@@ -210,7 +216,7 @@ class Validator {
     for (int32_t axis = 0; axis < spec.rank; ++axis) {
       const AxisSpec& a = spec.axes[axis];
       if (a.symbol >= 0 && binder_[a.symbol] == kUnbound) {
-        const int64_t rest = t.shape[axis] - a.add;
+        const int64_t rest = sat::sub(t.shape[axis], a.add);
         if (rest < 0 || rest % a.mul != 0) refuse_shape(i);
         call_->dims[a.symbol] = rest / a.mul;
         binder_[a.symbol] = i;
@@ -261,8 +267,9 @@ class Validator {
     if (spec.strides == Strides::kMatrix && !unit(last) && !unit(last - 1))
       refuse(std::string(spec.name) + " must have unit stride in one of its last two axes, got strides " +
              strides_text(t));
+    // The product of the sizes counts too: strides of zero hide it from the addresses, and providers compute with it.
     uintptr_t first, end;
-    if (!byte_range(t, &first, &end) || t.byte_offset > static_cast<uint64_t>(INT64_MAX))
+    if (!byte_range(t, &first, &end) || t.byte_offset > static_cast<uint64_t>(INT64_MAX) || total_bytes(t) == INT64_MAX)
       refuse(std::string(spec.name) + " reaches outside the address space: shape " + shape_text(t.shape, t.ndim) +
              ", strides " + strides_text(t));
     if (!data) return;

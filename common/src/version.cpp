@@ -5,6 +5,8 @@
 namespace clover {
 namespace {
 
+constexpr size_t kLongest = 256;
+
 std::string strip_zeros(const std::string& digits) {
   const size_t first = digits.find_first_not_of('0');
   return first == std::string::npos ? "0" : digits.substr(first);
@@ -34,6 +36,7 @@ std::string canonical_version(const std::string& text) {
       R"((?:[-_.]?(dev)[-_.]?(\d*))?(?:\+[a-z0-9]+(?:[-_.][a-z0-9]+)*)?\s*)",  // development release, local
       std::regex::icase);
   std::smatch m;
+  if (text.size() > kLongest) return text;  // std::regex recurses once a character
   if (!std::regex_match(text, m, kPattern)) return text;
   std::string result;
   if (m[1].matched && strip_zeros(m[1]) != "0") result += strip_zeros(m[1]) + "!";

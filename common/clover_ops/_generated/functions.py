@@ -71,8 +71,8 @@ def causal_conv1d(
     if out is None:
         try:
             y = _rt.new(x, (x.shape[0], x.shape[1]), None, 0)
-        except _rt.UNSIZED:
-            y = None
+        except _rt.UNSIZED as error:
+            y = _rt.Unsized(error)
     else:
         y = out
     tensors = (x, weight, bias, conv_state, cu_seqlens, initial_state_indices, final_state_indices, y)
@@ -121,8 +121,8 @@ def preview_conv1d(
     if out is None:
         try:
             y = _rt.new(x, (x.shape[0], x.shape[1]), None, 0)
-        except _rt.UNSIZED:
-            y = None
+        except _rt.UNSIZED as error:
+            y = _rt.Unsized(error)
     else:
         y = out
     tensors = (x, weight, bias, conv_state, cu_seqlens, initial_state_indices, y)
@@ -162,8 +162,8 @@ def gated_delta_net_gating(a, b, A_log, dt_bias, *, out=None, provider=None, str
         try:
             g = _rt.new(A_log, (a.shape[0], a.shape[1]), 'float32', None)
             beta = _rt.new(A_log, (a.shape[0], a.shape[1]), 'float32', None)
-        except _rt.UNSIZED:
-            g = beta = None
+        except _rt.UNSIZED as error:
+            g = beta = _rt.Unsized(error)
     else:
         g, beta = _rt.unpack("gated_delta_net_gating", out, ("g", "beta"))
     tensors = (a, b, A_log, dt_bias, g, beta)
@@ -220,8 +220,8 @@ def gated_delta_rule(
     if out is None:
         try:
             o = _rt.new(q, (q.shape[0], v.shape[1], v.shape[2]), None, 0)
-        except _rt.UNSIZED:
-            o = None
+        except _rt.UNSIZED as error:
+            o = _rt.Unsized(error)
     else:
         o = out
     tensors = (q, k, v, g, beta, state, cu_seqlens, initial_state_indices, final_state_indices, o)
@@ -290,8 +290,8 @@ def preview_gated_delta_rule(
     if out is None:
         try:
             o = _rt.new(q, (q.shape[0], v.shape[1], v.shape[2]), None, 0)
-        except _rt.UNSIZED:
-            o = None
+        except _rt.UNSIZED as error:
+            o = _rt.Unsized(error)
     else:
         o = out
     tensors = (q, k, v, g, beta, state, cu_seqlens, initial_state_indices, o)
@@ -366,8 +366,8 @@ def preview_gdn(
     if out is None:
         try:
             o = _rt.new(qkv, (qkv.shape[0], a.shape[1], state.shape[2]), None, 0)
-        except _rt.UNSIZED:
-            o = None
+        except _rt.UNSIZED as error:
+            o = _rt.Unsized(error)
     else:
         o = out
     tensors = (
@@ -424,8 +424,8 @@ def topk_softmax(logits, k, renormalize=False, *, out=None, provider=None, strea
         try:
             ids = _rt.new(logits, (logits.shape[0], k), 'int32', None)
             weights = _rt.new(logits, (logits.shape[0], k), 'float32', None)
-        except _rt.UNSIZED:
-            ids = weights = None
+        except _rt.UNSIZED as error:
+            ids = weights = _rt.Unsized(error)
     else:
         ids, weights = _rt.unpack("topk_softmax", out, ("ids", "weights"))
     tensors = (logits, ids, weights)
@@ -477,8 +477,8 @@ def block_coreset(
             coreset = _rt.new(logits, (cu_seqlens.shape[0] - 1, logits.shape[1]), 'bool', 0)
             ids = _rt.new(cu_seqlens, (logits.shape[0], k), 'int32', -1)
             weights = _rt.new(logits, (logits.shape[0], k), 'float32', 0)
-        except _rt.UNSIZED:
-            coreset = ids = weights = None
+        except _rt.UNSIZED as error:
+            coreset = ids = weights = _rt.Unsized(error)
     else:
         coreset, ids, weights = _rt.unpack("block_coreset", out, ("coreset", "ids", "weights"))
     tensors = (logits, cu_seqlens, live, coreset, ids, weights)
@@ -530,8 +530,8 @@ def live_row_routes(ids, weights, live, *, out=None, provider=None, stream=None)
             live_weights = _rt.new(weights, (ids.shape[0], ids.shape[1]), 'float32', None)
             rows = _rt.new(ids, (ids.shape[0],), 'int32', None)
             count = _rt.new(ids, (1,), 'int32', None)
-        except _rt.UNSIZED:
-            live_ids = live_weights = rows = count = None
+        except _rt.UNSIZED as error:
+            live_ids = live_weights = rows = count = _rt.Unsized(error)
     else:
         live_ids, live_weights, rows, count = _rt.unpack("live_row_routes", out, ("live_ids", "live_weights", "rows", "count"))
     tensors = (ids, weights, live, live_ids, live_weights, rows, count)
@@ -568,8 +568,8 @@ def merge_live_rows(fresh, cache, live, *, out=None, provider=None, stream=None)
     if out is None:
         try:
             out = _rt.new(fresh, (fresh.shape[0], fresh.shape[1]), None, None)
-        except _rt.UNSIZED:
-            out = None
+        except _rt.UNSIZED as error:
+            out = _rt.Unsized(error)
     tensors = (fresh, cache, live, out)
     _rt.run("merge_live_rows", tensors, (), provider, stream)
     return out
@@ -618,8 +618,8 @@ def fused_moe(
     if out is None:
         try:
             y = _rt.new(x, (x.shape[0], x.shape[1]), None, None)
-        except _rt.UNSIZED:
-            y = None
+        except _rt.UNSIZED as error:
+            y = _rt.Unsized(error)
     else:
         y = out
     tensors = (x, w13, w2, ids, weights, shared_w13, shared_w2, shared_gate, y)
@@ -742,8 +742,8 @@ def rms_norm_gated(x, weight, z, eps=1e-06, *, out=None, provider=None, stream=N
     if out is None:
         try:
             y = _rt.new(x, (x.shape[0], x.shape[1], x.shape[2]), None, None)
-        except _rt.UNSIZED:
-            y = None
+        except _rt.UNSIZED as error:
+            y = _rt.Unsized(error)
     else:
         y = out
     tensors = (x, weight, z, y)

@@ -13,6 +13,7 @@ from .errors import CloverError, InvalidArgument, MissingWorkspace
 
 ALIGNMENT = 256
 ANY_SLOT = -1
+ASK = -1  # as workspace bytes: tell how many are missing
 INT32 = (-(2**31), 2**31 - 1)
 
 # What sizing an output from wrong inputs may raise; the native library then says what was wrong with them.
@@ -38,9 +39,6 @@ class _Functions:
             raise AttributeError(f"the native library has no function {name}")
         setattr(self, name, function)
         return function
-
-    def workspace_query(self, name: str) -> Any:
-        return getattr(self, f"{name}.workspace_size")
 
 
 class _Traced:
@@ -77,21 +75,6 @@ def _is_torch(tensor: Any) -> bool:
 def _is_numpy(tensor: Any) -> bool:
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(tensor, numpy.ndarray)
-
-
-def index(tensor: Any) -> Any:
-    """Index tensors may be int64: those become int32. Values beyond int32 are clamped, which keeps them out of range."""
-    dtype = getattr(tensor, "dtype", None)
-    if dtype is None:
-        return tensor
-    torch = sys.modules.get("torch")
-    if torch is not None and dtype is torch.int64 and tensor.layout is torch.strided:
-        return tensor.clamp(*INT32).to(torch.int32)
-    if dtype == "int64" and (_is_numpy(tensor) or _module_of(tensor) == "cupy"):
-        import numpy
-
-        return numpy.clip(tensor, *INT32).astype("int32")
-    return tensor
 
 
 def new(like: Any, shape: tuple[int, ...], dtype: str | None, fill: int | None) -> Any:
@@ -179,27 +162,62 @@ def _stream_of(tensor: Any) -> int:
 # --- calls -----------------------------------------------------------------------------------------------------------
 
 
-def _exported(operator: str, tensors: tuple[Any, ...]) -> list[Any]:
+def _exported(operator: str, tensors: tuple[Any, ...], indices: tuple[int, ...]) -> Any:
+    """The tensors as the binding takes them: int64 index tensors as int32, foreign ones as views."""
     torch = sys.modules.get("torch")
-    plain = None if torch is None else torch.Tensor
+    if torch is None or not _plain_torch(tensors, indices, torch):
+        return _exported_one_by_one(operator, tensors, indices, torch)
+    return tensors
+
+
+def _plain_torch(tensors: tuple[Any, ...], indices: tuple[int, ...], torch: Any) -> bool:
+    """Whether all are torch tensors (or None) that need no conversion and no refusal: nearly every call of nearly everyone."""
+    plain = torch.Tensor
+    grad = torch.is_grad_enabled()
+    for tensor in tensors:
+        if type(tensor) is not plain:
+            if tensor is None:
+                continue
+            return False
+        if (grad and tensor.requires_grad) or tensor.is_neg() or tensor.is_conj():
+            return False
+        if not (tensor.is_cpu or tensor.is_cuda) or tensor.layout is not torch.strided:
+            return False
+    int64 = torch.int64
+    return not any(tensors[position] is not None and tensors[position].dtype is int64 for position in indices)
+
+
+def _exported_one_by_one(operator: str, tensors: tuple[Any, ...], indices: tuple[int, ...], torch: Any) -> list[Any]:
     grad = torch is not None and torch.is_grad_enabled()
     exported: list[Any] = []
     try:
-        for tensor in tensors:
-            if tensor is None:
+        for position, tensor in enumerate(tensors):
+            if tensor is None or type(tensor) is Unsized:
                 exported.append(None)
-            elif plain is not None and isinstance(tensor, plain):
+                continue
+            if position in indices:
+                tensor = _int32(tensor)
+            if _is_torch(tensor):
                 exported.append(_export_torch(tensor, torch, grad))
-            elif type(tensor) is Unsized:
-                exported.append(None)
             else:
                 if _is_numpy(tensor) and not tensor.flags.writeable:
-                    _check_read_only(operator, len(exported))
+                    _check_read_only(operator, position)
                 exported.append(export(tensor))
     except (InvalidArgument, TypeError) as error:
         argument = _operator(operator).tensors[len(exported)].name
         raise type(error)(f"{operator}: {argument} {error}") from None
     return exported
+
+
+def _int32(tensor: Any) -> Any:
+    """Index tensors may be int64: those become int32. Values beyond int32 are clamped, which keeps them out of range."""
+    torch = sys.modules.get("torch")
+    dtype = getattr(tensor, "dtype", None)
+    if torch is not None and dtype is torch.int64 and tensor.layout is torch.strided:
+        return tensor.clamp(*INT32).to(torch.int32)
+    if (_is_numpy(tensor) or _module_of(tensor) == "cupy") and dtype == "int64":
+        return tensor.clip(*INT32).astype("int32")
+    return tensor
 
 
 def _operator(name: str) -> Any:
@@ -254,8 +272,10 @@ def _call(function: Any, operator: str, tensors: tuple[Any, ...], *arguments: An
         raise better from None
 
 
-def run(name: str, tensors: tuple[Any, ...], attributes: tuple[Any, ...], provider: Any, stream: Any) -> None:
-    exported = _exported(name, tensors)
+def run(
+    name: str, tensors: tuple[Any, ...], indices: tuple[int, ...], attributes: tuple[Any, ...], provider: Any, stream: Any
+) -> None:
+    exported = _exported(name, tensors, indices)
     handle = _handle(name, stream, tensors[0])
     _call(getattr(ffi, name), name, tensors, handle, 0, 0, _slot(name, provider), *exported, *attributes)
 
@@ -263,30 +283,36 @@ def run(name: str, tensors: tuple[Any, ...], attributes: tuple[Any, ...], provid
 def run_with_workspace(
     name: str,
     tensors: tuple[Any, ...],
+    indices: tuple[int, ...],
     attributes: tuple[Any, ...],
     provider: Any,
     stream: Any,
     workspace: Any,
     allocate: bool,
 ) -> None:
-    exported = _exported(name, tensors)
+    exported = _exported(name, tensors, indices)
     slot = _slot(name, provider)
-    address = size = 0
-    if workspace is ALLOCATE or (workspace is None and allocate):
-        size = _call(ffi.workspace_query(name), name, tensors, 0, 0, 0, slot, *exported, *attributes)
-        if size:
-            workspace, address = _make_workspace(tensors[0], size)
-    elif workspace is not None:
-        address, size = _given_workspace(name, workspace, tensors[0])
     handle = _handle(name, stream, tensors[0])
-    _call(getattr(ffi, name), name, tensors, handle, address, size, slot, *exported, *attributes)
+    function = getattr(ffi, name)
+    if workspace is ALLOCATE or (workspace is None and allocate):
+        # Asked so, the binding returns the bytes that are missing instead of raising, and has then done nothing.
+        missing = _call(function, name, tensors, handle, 0, ASK, slot, *exported, *attributes)
+        if missing:
+            workspace, address = _make_workspace(tensors[0], missing)
+            _call(function, name, tensors, handle, address, missing, slot, *exported, *attributes)
+        return
+    address, size = (0, 0) if workspace is None else _given_workspace(name, workspace, tensors[0])
+    _call(function, name, tensors, handle, address, size, slot, *exported, *attributes)
 
 
-def workspace_size(name: str, inputs: tuple[Any, ...], attributes: tuple[Any, ...], provider: Any) -> int:
+def workspace_size(
+    name: str, inputs: tuple[Any, ...], indices: tuple[int, ...], attributes: tuple[Any, ...], provider: Any
+) -> int:
     """Outputs are sized by inputs, so the query goes without them."""
-    outputs = sum(tensor.role == "out" for tensor in _operator(name).tensors)
-    exported = [*_exported(name, inputs), *[None] * outputs]
-    return _call(ffi.workspace_query(name), name, inputs, 0, 0, 0, _slot(name, provider), *exported, *attributes)
+    outputs = [None] * sum(tensor.role == "out" for tensor in _operator(name).tensors)
+    exported = [*_exported(name, inputs, indices), *outputs]
+    query = getattr(ffi, f"{name}.workspace_size")
+    return _call(query, name, inputs, 0, 0, 0, _slot(name, provider), *exported, *attributes)
 
 
 def _make_workspace(like: Any, size: int) -> tuple[Any, int]:

@@ -121,23 +121,23 @@ def _function(op: Operator, schema: Schema) -> list[str]:
     has_out = op.functional and bool(op.outputs)
     arguments = [item.name for item in parameters(op)] + (["out"] if has_out else [])
     lines += ["    if _rt.compiling():", *python_call(f"return _rt.traced.{op.name}(", arguments, ")", 8)]
-    lines += _converted_indices(op, "_rt.index")
     if has_out:
         lines += _outputs(op, schema)
     lines += python_call("tensors = (", [t.name for t in op.tensors], ")", 4)
-    attributes = python_tuple([a.name for a in op.attributes])
+    items = [f'"{op.name}"', "tensors", _index_positions(op), python_tuple([a.name for a in op.attributes])]
+    items += ["provider", "stream"]
     if op.workspace:
-        items = [f'"{op.name}"', "tensors", attributes, "provider", "stream", "workspace", "out is None"]
-        lines += python_call("_rt.run_with_workspace(", items, ")", 4)
+        lines += python_call("_rt.run_with_workspace(", [*items, "workspace", "out is None"], ")", 4)
     else:
-        lines += [f'    _rt.run("{op.name}", tensors, {attributes}, provider, stream)']
+        lines += python_call("_rt.run(", items, ")", 4)
     if has_out:
         lines.append(f"    return {', '.join(t.name for t in op.outputs)}")
     return lines
 
 
-def _converted_indices(op: Operator, function: str) -> list[str]:
-    return [f"    {t.name} = {function}({t.name})" for t in op.inputs if t.dtype == "int32"]
+def _index_positions(op: Operator) -> str:
+    """Which tensors are index tensors that a caller may give as int64."""
+    return python_tuple([str(i) for i, t in enumerate(op.tensors) if t.dtype == "int32" and t.role == "in"])
 
 
 def _outputs(op: Operator, schema: Schema) -> list[str]:
@@ -164,10 +164,9 @@ def _workspace_function(op: Operator) -> list[str]:
     """The same arguments, outputs included where the caller has them; shapes decide, so they may be left out."""
     lines = python_call(f"def {op.name}_workspace_size(", _signature(op, ["provider=None"]), "):", 0)
     lines += [f'    """Bytes of workspace that `{op.name}` with these arguments may need. Reads no data."""']
-    lines += _converted_indices(op, "_rt.index")
     lines += python_call("inputs = (", [t.name for t in op.inputs], ")", 4)
-    attributes = python_tuple([a.name for a in op.attributes])
-    lines.append(f'    return _rt.workspace_size("{op.name}", inputs, {attributes}, provider)')
+    items = [f'"{op.name}"', "inputs", _index_positions(op), python_tuple([a.name for a in op.attributes]), "provider"]
+    lines += python_call("return _rt.workspace_size(", items, ")", 4)
     return lines
 
 
@@ -204,7 +203,7 @@ def _docstring(op: Operator) -> list[str]:
     if types:
         text += ["", f"{' and '.join(sorted(types))}: bfloat16, float16 or float32, each the same throughout a call."]
     text.append(f"Source: {op.source}.")
-    head = textwrap.wrap(text[0], WIDTH - 8)
+    head = textwrap.wrap(text[0], WIDTH - 8, break_long_words=False, break_on_hyphens=False)
     lines = [f'    """{python_docstring(head[0])}', *(f"    {python_docstring(line)}" for line in head[1:])]
     lines += [f"    {python_docstring(line)}".rstrip() for line in text[1:]]
     return [*lines, '    """']
@@ -247,7 +246,7 @@ def emit_table(schema: Schema) -> str:
 
 
 def _text(value: str) -> str:
-    return json.dumps(value)
+    return json.dumps(value, ensure_ascii=False)  # escapes beyond the BMP would be two surrogates to Python
 
 
 # --- __init__.pyi ----------------------------------------------------------------------------------------------------

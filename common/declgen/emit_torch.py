@@ -60,13 +60,13 @@ def _registrations(op: Operator, schema: Schema) -> list[str]:
     lines = []
     if _pure(op):
         returns = "Tensor" if len(outputs) == 1 else python_tuple(["Tensor"] * len(outputs))
-        lines += python_call(f"def _{op.name}_fake(", names, "):", 0)
+        lines += python_call(f"def _{op.name}_fake(", _defaulted(op), "):", 0)
         news = [_new(op, t, schema) for t in op.outputs]
         lines += python_call("return (", news, ")", 4) if len(news) > 1 else [f"    return {news[0]}"]
         lines += _register(
             op.name, f"({_schema_text(op, False)}) -> {returns}", f"_functions.{op.name}", f"_{op.name}_fake"
         )
-    arguments = [*names, "*", *outputs] if outputs else names
+    arguments = [*_defaulted(op), "*", *outputs] if outputs else _defaulted(op)
     call = [*names, *([f"out={outputs[0] if len(outputs) == 1 else python_tuple(outputs)}"] if outputs else [])]
     if op.workspace:
         # Traced code gives no workspace: it comes from torch's allocator on the current stream.
@@ -75,6 +75,12 @@ def _registrations(op: Operator, schema: Schema) -> list[str]:
     lines += python_call(f"_functions.{op.name}(", call, ")", 4)
     name = f"{op.name}.into" if _pure(op) else op.name
     return lines + _register(name, f"({_schema_text(op, bool(outputs))}) -> ()", f"_{op.name}_into", "returns_nothing")
+
+
+def _defaulted(op: Operator) -> list[str]:
+    """Parameters with their defaults: torch leaves out an argument that equals its schema's default."""
+    defaults = [(item.name, default_text(op, item)) for item in parameters(op)]
+    return [name if default is None else f"{name}={default}" for name, default in defaults]
 
 
 def _register(name: str, schema: str, function: str, fake: str) -> list[str]:

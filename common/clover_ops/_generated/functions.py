@@ -65,9 +65,6 @@ def causal_conv1d(
             x, weight, bias, conv_state, cu_seqlens, initial_state_indices, final_state_indices, activation, max_seqlen,
             out
         )
-    cu_seqlens = _rt.index(cu_seqlens)
-    initial_state_indices = _rt.index(initial_state_indices)
-    final_state_indices = _rt.index(final_state_indices)
     if out is None:
         try:
             y = _rt.new(x, (x.shape[0], x.shape[1]), None, 0)
@@ -76,7 +73,7 @@ def causal_conv1d(
     else:
         y = out
     tensors = (x, weight, bias, conv_state, cu_seqlens, initial_state_indices, final_state_indices, y)
-    _rt.run("causal_conv1d", tensors, (activation, max_seqlen), provider, stream)
+    _rt.run("causal_conv1d", tensors, (4, 5, 6), (activation, max_seqlen), provider, stream)
     return y
 
 
@@ -116,8 +113,6 @@ def preview_conv1d(
         return _rt.traced.preview_conv1d(
             x, weight, bias, conv_state, cu_seqlens, initial_state_indices, activation, max_seqlen, out
         )
-    cu_seqlens = _rt.index(cu_seqlens)
-    initial_state_indices = _rt.index(initial_state_indices)
     if out is None:
         try:
             y = _rt.new(x, (x.shape[0], x.shape[1]), None, 0)
@@ -126,7 +121,7 @@ def preview_conv1d(
     else:
         y = out
     tensors = (x, weight, bias, conv_state, cu_seqlens, initial_state_indices, y)
-    _rt.run("preview_conv1d", tensors, (activation, max_seqlen), provider, stream)
+    _rt.run("preview_conv1d", tensors, (4, 5), (activation, max_seqlen), provider, stream)
     return y
 
 
@@ -167,7 +162,7 @@ def gated_delta_net_gating(a, b, A_log, dt_bias, *, out=None, provider=None, str
     else:
         g, beta = _rt.unpack("gated_delta_net_gating", out, ("g", "beta"))
     tensors = (a, b, A_log, dt_bias, g, beta)
-    _rt.run("gated_delta_net_gating", tensors, (), provider, stream)
+    _rt.run("gated_delta_net_gating", tensors, (), (), provider, stream)
     return g, beta
 
 
@@ -214,9 +209,6 @@ def gated_delta_rule(
             q, k, v, g, beta, state, cu_seqlens, initial_state_indices, final_state_indices, scale, l2norm, max_seqlen,
             out
         )
-    cu_seqlens = _rt.index(cu_seqlens)
-    initial_state_indices = _rt.index(initial_state_indices)
-    final_state_indices = _rt.index(final_state_indices)
     if out is None:
         try:
             o = _rt.new(q, (q.shape[0], v.shape[1], v.shape[2]), None, 0)
@@ -226,7 +218,7 @@ def gated_delta_rule(
         o = out
     tensors = (q, k, v, g, beta, state, cu_seqlens, initial_state_indices, final_state_indices, o)
     _rt.run_with_workspace(
-        "gated_delta_rule", tensors, (scale, l2norm, max_seqlen), provider, stream, workspace, out is None
+        "gated_delta_rule", tensors, (6, 7, 8), (scale, l2norm, max_seqlen), provider, stream, workspace, out is None
     )
     return o
 
@@ -236,11 +228,8 @@ def gated_delta_rule_workspace_size(
     max_seqlen=None, *, provider=None
 ):
     """Bytes of workspace that `gated_delta_rule` with these arguments may need. Reads no data."""
-    cu_seqlens = _rt.index(cu_seqlens)
-    initial_state_indices = _rt.index(initial_state_indices)
-    final_state_indices = _rt.index(final_state_indices)
     inputs = (q, k, v, g, beta, state, cu_seqlens, initial_state_indices, final_state_indices)
-    return _rt.workspace_size("gated_delta_rule", inputs, (scale, l2norm, max_seqlen), provider)
+    return _rt.workspace_size("gated_delta_rule", inputs, (6, 7, 8), (scale, l2norm, max_seqlen), provider)
 
 
 def preview_gated_delta_rule(
@@ -285,8 +274,6 @@ def preview_gated_delta_rule(
         return _rt.traced.preview_gated_delta_rule(
             q, k, v, g, beta, state, cu_seqlens, initial_state_indices, scale, l2norm, read, max_seqlen, out
         )
-    cu_seqlens = _rt.index(cu_seqlens)
-    initial_state_indices = _rt.index(initial_state_indices)
     if out is None:
         try:
             o = _rt.new(q, (q.shape[0], v.shape[1], v.shape[2]), None, 0)
@@ -296,7 +283,8 @@ def preview_gated_delta_rule(
         o = out
     tensors = (q, k, v, g, beta, state, cu_seqlens, initial_state_indices, o)
     _rt.run_with_workspace(
-        "preview_gated_delta_rule", tensors, (scale, l2norm, read, max_seqlen), provider, stream, workspace, out is None
+        "preview_gated_delta_rule", tensors, (6, 7), (scale, l2norm, read, max_seqlen), provider, stream, workspace, out
+        is None
     )
     return o
 
@@ -306,10 +294,8 @@ def preview_gated_delta_rule_workspace_size(
     max_seqlen=None, *, provider=None
 ):
     """Bytes of workspace that `preview_gated_delta_rule` with these arguments may need. Reads no data."""
-    cu_seqlens = _rt.index(cu_seqlens)
-    initial_state_indices = _rt.index(initial_state_indices)
     inputs = (q, k, v, g, beta, state, cu_seqlens, initial_state_indices)
-    return _rt.workspace_size("preview_gated_delta_rule", inputs, (scale, l2norm, read, max_seqlen), provider)
+    return _rt.workspace_size("preview_gated_delta_rule", inputs, (6, 7), (scale, l2norm, read, max_seqlen), provider)
 
 
 def preview_gdn(
@@ -361,8 +347,6 @@ def preview_gdn(
             qkv, a, b, z, conv_weight, conv_bias, conv_state, A_log, dt_bias, state, cu_seqlens, initial_state_indices,
             norm_weight, eps, scale, read, max_seqlen, out
         )
-    cu_seqlens = _rt.index(cu_seqlens)
-    initial_state_indices = _rt.index(initial_state_indices)
     if out is None:
         try:
             o = _rt.new(qkv, (qkv.shape[0], a.shape[1], state.shape[2]), None, 0)
@@ -375,7 +359,7 @@ def preview_gdn(
         norm_weight, o
     )
     _rt.run_with_workspace(
-        "preview_gdn", tensors, (eps, scale, read, max_seqlen), provider, stream, workspace, out is None
+        "preview_gdn", tensors, (10, 11), (eps, scale, read, max_seqlen), provider, stream, workspace, out is None
     )
     return o
 
@@ -385,13 +369,11 @@ def preview_gdn_workspace_size(
     norm_weight=None, eps=1e-06, scale=None, read="bidirectional", max_seqlen=None, *, provider=None
 ):
     """Bytes of workspace that `preview_gdn` with these arguments may need. Reads no data."""
-    cu_seqlens = _rt.index(cu_seqlens)
-    initial_state_indices = _rt.index(initial_state_indices)
     inputs = (
         qkv, a, b, z, conv_weight, conv_bias, conv_state, A_log, dt_bias, state, cu_seqlens, initial_state_indices,
         norm_weight
     )
-    return _rt.workspace_size("preview_gdn", inputs, (eps, scale, read, max_seqlen), provider)
+    return _rt.workspace_size("preview_gdn", inputs, (10, 11), (eps, scale, read, max_seqlen), provider)
 
 
 def topk_softmax(logits, k, renormalize=False, *, out=None, provider=None, stream=None):
@@ -429,7 +411,7 @@ def topk_softmax(logits, k, renormalize=False, *, out=None, provider=None, strea
     else:
         ids, weights = _rt.unpack("topk_softmax", out, ("ids", "weights"))
     tensors = (logits, ids, weights)
-    _rt.run("topk_softmax", tensors, (k, renormalize), provider, stream)
+    _rt.run("topk_softmax", tensors, (), (k, renormalize), provider, stream)
     return ids, weights
 
 
@@ -471,7 +453,6 @@ def block_coreset(
     """
     if _rt.compiling():
         return _rt.traced.block_coreset(logits, cu_seqlens, live, k, budget, mode, top_p, renormalize, out)
-    cu_seqlens = _rt.index(cu_seqlens)
     if out is None:
         try:
             coreset = _rt.new(logits, (cu_seqlens.shape[0] - 1, logits.shape[1]), 'bool', 0)
@@ -483,7 +464,7 @@ def block_coreset(
         coreset, ids, weights = _rt.unpack("block_coreset", out, ("coreset", "ids", "weights"))
     tensors = (logits, cu_seqlens, live, coreset, ids, weights)
     _rt.run_with_workspace(
-        "block_coreset", tensors, (k, budget, mode, top_p, renormalize), provider, stream, workspace, out is None
+        "block_coreset", tensors, (1,), (k, budget, mode, top_p, renormalize), provider, stream, workspace, out is None
     )
     return coreset, ids, weights
 
@@ -492,9 +473,8 @@ def block_coreset_workspace_size(
     logits, cu_seqlens, live, k, budget, mode="vote", top_p=None, renormalize=False, *, provider=None
 ):
     """Bytes of workspace that `block_coreset` with these arguments may need. Reads no data."""
-    cu_seqlens = _rt.index(cu_seqlens)
     inputs = (logits, cu_seqlens, live)
-    return _rt.workspace_size("block_coreset", inputs, (k, budget, mode, top_p, renormalize), provider)
+    return _rt.workspace_size("block_coreset", inputs, (1,), (k, budget, mode, top_p, renormalize), provider)
 
 
 def live_row_routes(ids, weights, live, *, out=None, provider=None, stream=None):
@@ -523,7 +503,6 @@ def live_row_routes(ids, weights, live, *, out=None, provider=None, stream=None)
     """
     if _rt.compiling():
         return _rt.traced.live_row_routes(ids, weights, live, out)
-    ids = _rt.index(ids)
     if out is None:
         try:
             live_ids = _rt.new(ids, (ids.shape[0], ids.shape[1]), 'int32', None)
@@ -535,7 +514,7 @@ def live_row_routes(ids, weights, live, *, out=None, provider=None, stream=None)
     else:
         live_ids, live_weights, rows, count = _rt.unpack("live_row_routes", out, ("live_ids", "live_weights", "rows", "count"))
     tensors = (ids, weights, live, live_ids, live_weights, rows, count)
-    _rt.run("live_row_routes", tensors, (), provider, stream)
+    _rt.run("live_row_routes", tensors, (0,), (), provider, stream)
     return live_ids, live_weights, rows, count
 
 
@@ -571,7 +550,7 @@ def merge_live_rows(fresh, cache, live, *, out=None, provider=None, stream=None)
         except _rt.UNSIZED as error:
             out = _rt.Unsized(error)
     tensors = (fresh, cache, live, out)
-    _rt.run("merge_live_rows", tensors, (), provider, stream)
+    _rt.run("merge_live_rows", tensors, (), (), provider, stream)
     return out
 
 
@@ -614,7 +593,6 @@ def fused_moe(
         return _rt.traced.fused_moe(
             x, w13, w2, ids, weights, shared_w13, shared_w2, shared_gate, routed_scale, weight_layout, out
         )
-    ids = _rt.index(ids)
     if out is None:
         try:
             y = _rt.new(x, (x.shape[0], x.shape[1]), None, None)
@@ -624,7 +602,7 @@ def fused_moe(
         y = out
     tensors = (x, w13, w2, ids, weights, shared_w13, shared_w2, shared_gate, y)
     _rt.run_with_workspace(
-        "fused_moe", tensors, (routed_scale, weight_layout), provider, stream, workspace, out is None
+        "fused_moe", tensors, (3,), (routed_scale, weight_layout), provider, stream, workspace, out is None
     )
     return y
 
@@ -634,9 +612,8 @@ def fused_moe_workspace_size(
     weight_layout="dense", *, provider=None
 ):
     """Bytes of workspace that `fused_moe` with these arguments may need. Reads no data."""
-    ids = _rt.index(ids)
     inputs = (x, w13, w2, ids, weights, shared_w13, shared_w2, shared_gate)
-    return _rt.workspace_size("fused_moe", inputs, (routed_scale, weight_layout), provider)
+    return _rt.workspace_size("fused_moe", inputs, (3,), (routed_scale, weight_layout), provider)
 
 
 def rotary_embedding(positions, q, k, cos_sin, interleaved=False, *, provider=None, stream=None):
@@ -662,9 +639,8 @@ def rotary_embedding(positions, q, k, cos_sin, interleaved=False, *, provider=No
     """
     if _rt.compiling():
         return _rt.traced.rotary_embedding(positions, q, k, cos_sin, interleaved)
-    positions = _rt.index(positions)
     tensors = (positions, q, k, cos_sin)
-    _rt.run("rotary_embedding", tensors, (interleaved,), provider, stream)
+    _rt.run("rotary_embedding", tensors, (0,), (interleaved,), provider, stream)
 
 
 def rearrange(src, dst, *, provider=None, stream=None):
@@ -686,7 +662,7 @@ def rearrange(src, dst, *, provider=None, stream=None):
     if _rt.compiling():
         return _rt.traced.rearrange(src, dst)
     tensors = (src, dst)
-    _rt.run("rearrange", tensors, (), provider, stream)
+    _rt.run("rearrange", tensors, (), (), provider, stream)
 
 
 def cast(src, dst, *, provider=None, stream=None):
@@ -710,7 +686,7 @@ def cast(src, dst, *, provider=None, stream=None):
     if _rt.compiling():
         return _rt.traced.cast(src, dst)
     tensors = (src, dst)
-    _rt.run("cast", tensors, (), provider, stream)
+    _rt.run("cast", tensors, (), (), provider, stream)
 
 
 def rms_norm_gated(x, weight, z, eps=1e-06, *, out=None, provider=None, stream=None):
@@ -747,5 +723,5 @@ def rms_norm_gated(x, weight, z, eps=1e-06, *, out=None, provider=None, stream=N
     else:
         y = out
     tensors = (x, weight, z, y)
-    _rt.run("rms_norm_gated", tensors, (eps,), provider, stream)
+    _rt.run("rms_norm_gated", tensors, (), (eps,), provider, stream)
     return y

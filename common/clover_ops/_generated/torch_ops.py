@@ -8,7 +8,8 @@ from . import functions as _functions
 
 
 def _causal_conv1d_into(
-    x, weight, bias, conv_state, cu_seqlens, initial_state_indices, final_state_indices, activation, max_seqlen, *, y
+    x, weight, bias, conv_state, cu_seqlens, initial_state_indices, final_state_indices, activation="none",
+    max_seqlen=None, *, y
 ):
     _functions.causal_conv1d(
         x, weight, bias, conv_state, cu_seqlens, initial_state_indices, final_state_indices, activation, max_seqlen,
@@ -42,7 +43,9 @@ def causal_conv1d(
     return y
 
 
-def _preview_conv1d_fake(x, weight, bias, conv_state, cu_seqlens, initial_state_indices, activation, max_seqlen):
+def _preview_conv1d_fake(
+    x, weight, bias, conv_state, cu_seqlens, initial_state_indices, activation="none", max_seqlen=None
+):
     return new(x, (x.shape[0], x.shape[1]), None, 0)
 
 
@@ -55,7 +58,9 @@ register(
 )
 
 
-def _preview_conv1d_into(x, weight, bias, conv_state, cu_seqlens, initial_state_indices, activation, max_seqlen, *, y):
+def _preview_conv1d_into(
+    x, weight, bias, conv_state, cu_seqlens, initial_state_indices, activation="none", max_seqlen=None, *, y
+):
     _functions.preview_conv1d(
         x, weight, bias, conv_state, cu_seqlens, initial_state_indices, activation, max_seqlen, out=y
     )
@@ -120,7 +125,8 @@ def gated_delta_net_gating(a, b, A_log, dt_bias, out):
 
 
 def _gated_delta_rule_into(
-    q, k, v, g, beta, state, cu_seqlens, initial_state_indices, final_state_indices, scale, l2norm, max_seqlen, *, o
+    q, k, v, g, beta, state, cu_seqlens, initial_state_indices, final_state_indices, scale=None, l2norm=False,
+    max_seqlen=None, *, o
 ):
     _functions.gated_delta_rule(
         q, k, v, g, beta, state, cu_seqlens, initial_state_indices, final_state_indices, scale, l2norm, max_seqlen,
@@ -155,7 +161,8 @@ def gated_delta_rule(
 
 
 def _preview_gated_delta_rule_fake(
-    q, k, v, g, beta, state, cu_seqlens, initial_state_indices, scale, l2norm, read, max_seqlen
+    q, k, v, g, beta, state, cu_seqlens, initial_state_indices, scale=None, l2norm=False, read="bidirectional",
+    max_seqlen=None
 ):
     return new(q, (q.shape[0], v.shape[1], v.shape[2]), None, 0)
 
@@ -171,7 +178,8 @@ register(
 
 
 def _preview_gated_delta_rule_into(
-    q, k, v, g, beta, state, cu_seqlens, initial_state_indices, scale, l2norm, read, max_seqlen, *, o
+    q, k, v, g, beta, state, cu_seqlens, initial_state_indices, scale=None, l2norm=False, read="bidirectional",
+    max_seqlen=None, *, o
 ):
     _functions.preview_gated_delta_rule(
         q, k, v, g, beta, state, cu_seqlens, initial_state_indices, scale, l2norm, read, max_seqlen, out=o,
@@ -207,7 +215,7 @@ def preview_gated_delta_rule(
 
 def _preview_gdn_fake(
     qkv, a, b, z, conv_weight, conv_bias, conv_state, A_log, dt_bias, state, cu_seqlens, initial_state_indices,
-    norm_weight, eps, scale, read, max_seqlen
+    norm_weight=None, eps=1e-06, scale=None, read="bidirectional", max_seqlen=None
 ):
     return new(qkv, (qkv.shape[0], a.shape[1], state.shape[2]), None, 0)
 
@@ -225,7 +233,7 @@ register(
 
 def _preview_gdn_into(
     qkv, a, b, z, conv_weight, conv_bias, conv_state, A_log, dt_bias, state, cu_seqlens, initial_state_indices,
-    norm_weight, eps, scale, read, max_seqlen, *, o
+    norm_weight=None, eps=1e-06, scale=None, read="bidirectional", max_seqlen=None, *, o
 ):
     _functions.preview_gdn(
         qkv, a, b, z, conv_weight, conv_bias, conv_state, A_log, dt_bias, state, cu_seqlens, initial_state_indices,
@@ -263,7 +271,7 @@ def preview_gdn(
     return o
 
 
-def _topk_softmax_fake(logits, k, renormalize):
+def _topk_softmax_fake(logits, k, renormalize=False):
     return (
         new(logits, (logits.shape[0], k), torch.int32, None), new(logits, (logits.shape[0], k), torch.float32, None)
     )
@@ -277,7 +285,7 @@ register(
 )
 
 
-def _topk_softmax_into(logits, k, renormalize, *, ids, weights):
+def _topk_softmax_into(logits, k, renormalize=False, *, ids, weights):
     _functions.topk_softmax(logits, k, renormalize, out=(ids, weights))
 
 
@@ -297,7 +305,7 @@ def topk_softmax(logits, k, renormalize, out):
     return ids, weights
 
 
-def _block_coreset_fake(logits, cu_seqlens, live, k, budget, mode, top_p, renormalize):
+def _block_coreset_fake(logits, cu_seqlens, live, k, budget, mode="vote", top_p=None, renormalize=False):
     return (
         new(logits, (cu_seqlens.shape[0] - 1, logits.shape[1]), torch.bool, 0), new(cu_seqlens, (logits.shape[0], k),
         torch.int32, -1), new(logits, (logits.shape[0], k), torch.float32, 0)
@@ -313,7 +321,9 @@ register(
 )
 
 
-def _block_coreset_into(logits, cu_seqlens, live, k, budget, mode, top_p, renormalize, *, coreset, ids, weights):
+def _block_coreset_into(
+    logits, cu_seqlens, live, k, budget, mode="vote", top_p=None, renormalize=False, *, coreset, ids, weights
+):
     _functions.block_coreset(
         logits, cu_seqlens, live, k, budget, mode, top_p, renormalize, out=(coreset, ids, weights),
         workspace=_functions._rt.ALLOCATE
@@ -398,7 +408,9 @@ def merge_live_rows(fresh, cache, live, out):
     return out
 
 
-def _fused_moe_fake(x, w13, w2, ids, weights, shared_w13, shared_w2, shared_gate, routed_scale, weight_layout):
+def _fused_moe_fake(
+    x, w13, w2, ids, weights, shared_w13=None, shared_w2=None, shared_gate=None, routed_scale=1.0, weight_layout="dense"
+):
     return new(x, (x.shape[0], x.shape[1]), None, None)
 
 
@@ -411,7 +423,10 @@ register(
 )
 
 
-def _fused_moe_into(x, w13, w2, ids, weights, shared_w13, shared_w2, shared_gate, routed_scale, weight_layout, *, y):
+def _fused_moe_into(
+    x, w13, w2, ids, weights, shared_w13=None, shared_w2=None, shared_gate=None, routed_scale=1.0,
+    weight_layout="dense", *, y
+):
     _functions.fused_moe(
         x, w13, w2, ids, weights, shared_w13, shared_w2, shared_gate, routed_scale, weight_layout, out=y,
         workspace=_functions._rt.ALLOCATE
@@ -441,7 +456,7 @@ def fused_moe(x, w13, w2, ids, weights, shared_w13, shared_w2, shared_gate, rout
     return y
 
 
-def _rotary_embedding_into(positions, q, k, cos_sin, interleaved):
+def _rotary_embedding_into(positions, q, k, cos_sin, interleaved=False):
     _functions.rotary_embedding(positions, q, k, cos_sin, interleaved)
 
 
@@ -490,7 +505,7 @@ def cast(src, dst):
     torch.ops.clover.cast(src, dst)
 
 
-def _rms_norm_gated_fake(x, weight, z, eps):
+def _rms_norm_gated_fake(x, weight, z, eps=1e-06):
     return new(x, (x.shape[0], x.shape[1], x.shape[2]), None, None)
 
 
@@ -502,7 +517,7 @@ register(
 )
 
 
-def _rms_norm_gated_into(x, weight, z, eps, *, y):
+def _rms_norm_gated_into(x, weight, z, eps=1e-06, *, y):
     _functions.rms_norm_gated(x, weight, z, eps, out=y)
 
 

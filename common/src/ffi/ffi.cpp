@@ -56,12 +56,15 @@ class PackedCall {
     handle_.struct_size = sizeof(handle_);
     handle_.stream = reinterpret_cast<void*>(packed[0].cast<int64_t>());
     handle_.workspace = reinterpret_cast<void*>(packed[1].cast<int64_t>());
-    handle_.workspace_bytes = static_cast<uint64_t>(packed[2].cast<int64_t>());
+    const int64_t workspace_bytes = packed[2].cast<int64_t>();
+    asks_ = workspace_bytes == -1;
+    handle_.workspace_bytes = asks_ ? 0 : static_cast<uint64_t>(workspace_bytes);
     handle_.provider_slot = static_cast<int32_t>(packed[3].cast<int64_t>());
   }
 
   const clover_handle* handle() const { return &handle_; }
   const void* args() const { return args_; }
+  bool asks() const { return asks_; }
 
  private:
   [[noreturn]] void refuse_type(const char* name, const char* wanted, const ffi::AnyView& got) const {
@@ -120,22 +123,30 @@ class PackedCall {
   const OperatorSpec& op_;
   ffi::PackedArgs packed_;
   uint64_t given_ = 0;
+  bool asks_ = false;
   alignas(16) unsigned char args_[kMaxArgsBytes];
   clover_handle handle_{};
 };
 
+int64_t workspace_size(const OperatorSpec& op, const PackedCall& call) {
+  uint64_t bytes = 0;
+  check(clover_operator_workspace_size(op.number, call.handle(), call.args(), &bytes));
+  return static_cast<int64_t>(bytes);
+}
+
 void register_operator(const OperatorSpec& op) {
   const std::string name = std::string("clover_ops.") + op.name;
-  ffi::reflection::GlobalDef().def_packed(name.c_str(), [&op](ffi::PackedArgs packed, ffi::Any*) {
+  ffi::reflection::GlobalDef().def_packed(name.c_str(), [&op](ffi::PackedArgs packed, ffi::Any* result) {
     const PackedCall call(op, packed);
-    check(clover_call_operator(op.number, call.handle(), call.args()));
+    const int32_t status = clover_call_operator(op.number, call.handle(), call.args());
+    if (status == CLOVER_MISSING_WORKSPACE && call.asks())
+      *result = workspace_size(op, call);
+    else
+      check(status);
   });
   const std::string query = name + ".workspace_size";
   ffi::reflection::GlobalDef().def_packed(query.c_str(), [&op](ffi::PackedArgs packed, ffi::Any* result) {
-    const PackedCall call(op, packed);
-    uint64_t bytes = 0;
-    check(clover_operator_workspace_size(op.number, call.handle(), call.args(), &bytes));
-    *result = static_cast<int64_t>(bytes);
+    *result = workspace_size(op, PackedCall(op, packed));
   });
 }
 

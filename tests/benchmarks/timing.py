@@ -1,0 +1,54 @@
+"""Device time of a call, measured inside a CUDA graph over inputs that rotate through more than the L2 holds."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+
+import torch
+
+
+def graph_time(calls: Sequence[Callable[[], object]], replays: int = 7, minimum_us: float = 300.0) -> float:
+    """Microseconds per call: the calls, one after another, in one graph; the median of its replays."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for call in calls[:3]:
+            call()
+    torch.cuda.current_stream().wait_stream(stream)
+    torch.cuda.synchronize()
+    rounds = 1
+    while True:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for _ in range(rounds):
+                for call in calls:
+                    call()
+        graph.replay()
+        times = [_replay_us(graph) for _ in range(replays)]
+        middle = statistics.median(times)
+        if middle >= minimum_us or rounds >= 64:
+            return middle / (rounds * len(calls))
+        rounds *= 4
+
+
+def _replay_us(graph: torch.cuda.CUDAGraph) -> float:
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    begin.record()
+    graph.replay()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) * 1e3
+
+
+def rotations(bytes_per_call: float, factor: float = 3.0, most: int = 96) -> int:
+    """How many sets of inputs cover `factor` times the L2."""
+    l2 = torch.cuda.get_device_properties(0).L2_cache_size
+    return max(2, min(most, int(factor * l2 / max(bytes_per_call, 1)) + 1))
+
+
+def copy_bandwidth() -> float:
+    """Bytes per microsecond of a large device copy, bytes read plus bytes written."""
+    source = torch.empty(2 << 30, dtype=torch.uint8, device="cuda")
+    target = torch.empty_like(source)
+    return 2 * source.numel() / graph_time([lambda: target.copy_(source)], minimum_us=0)

@@ -80,13 +80,10 @@ def _is_numpy(tensor: Any) -> bool:
 def new(like: Any, shape: tuple[int, ...], dtype: str | None, fill: int | None) -> Any:
     """A tensor of the same kind and on the same device as `like`; dtype None takes like's; fill None leaves it unset."""
     if _is_torch(like):
-        torch = sys.modules["torch"]
-        torch_dtype = like.dtype if dtype is None else getattr(torch, dtype)
+        torch_dtype = like.dtype if dtype is None else getattr(sys.modules["torch"], dtype)
         if fill is None:
-            return torch.empty(shape, dtype=torch_dtype, device=like.device)
-        return torch.full(shape, fill, dtype=torch_dtype, device=like.device) if fill else torch.zeros(
-            shape, dtype=torch_dtype, device=like.device
-        )  # fmt: skip
+            return like.new_empty(shape, dtype=torch_dtype)
+        return like.new_full(shape, fill, dtype=torch_dtype) if fill else like.new_zeros(shape, dtype=torch_dtype)
     return _new_elsewhere(like, shape, dtype, fill)
 
 
@@ -171,7 +168,8 @@ def _exported(operator: str, tensors: tuple[Any, ...], indices: tuple[int, ...])
 
 
 def _plain_torch(tensors: tuple[Any, ...], indices: tuple[int, ...], torch: Any) -> bool:
-    """Whether all are torch tensors (or None) that need no conversion and no refusal: nearly every call of nearly everyone."""
+    """Whether all are torch tensors (or None) that need no conversion: nearly every call of nearly everyone. Layouts and
+    devices are left to the binding, which refuses what it cannot take."""
     plain = torch.Tensor
     grad = torch.is_grad_enabled()
     for tensor in tensors:
@@ -180,8 +178,6 @@ def _plain_torch(tensors: tuple[Any, ...], indices: tuple[int, ...], torch: Any)
                 continue
             return False
         if (grad and tensor.requires_grad) or tensor.is_neg() or tensor.is_conj():
-            return False
-        if not (tensor.is_cpu or tensor.is_cuda) or tensor.layout is not torch.strided:
             return False
     int64 = torch.int64
     return not any(tensors[position] is not None and tensors[position].dtype is int64 for position in indices)

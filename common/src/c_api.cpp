@@ -144,8 +144,8 @@ int32_t clover_discover_plugins(void) {
   return clover::guarded([] { clover::Registry::instance().discover(); });
 }
 
-int32_t clover_call_operator(uint32_t op, const clover_handle* handle, const void* args) {
-  return clover::guarded([&] { clover::run_operator(op, handle, args); });
+int32_t clover_call_operator(uint32_t op, const clover_handle* handle, const void* args, uint64_t* missing) {
+  return clover::guarded([&] { clover::run_operator(op, handle, args, missing); });
 }
 
 int32_t clover_operator_workspace_size(uint32_t op, const clover_handle* handle, const void* args, uint64_t* bytes) {

@@ -89,14 +89,19 @@ class Dispatcher {
     view_.message_capacity = sizeof(message_);
   }
 
-  void run() {
+  void run(uint64_t* missing) {
     // Index values that the host can read are part of what makes a call right, whoever runs it.
     if (call_.device_type == CLOVER_CPU) check_index_values(call_, nullptr);
     if (first_ == last_) refuse_no_provider();
     const DeviceScope device(first_->plugin, call_, handle_.stream);
     if (call_.device_type != CLOVER_CPU && debugging()) check_device_indices();
     const ActiveProvider& chosen = choose();
-    check_workspace(*chosen.provider);
+    const uint64_t need = workspace_of(*chosen.provider);
+    if (missing != nullptr) {
+      *missing = handle_.workspace == nullptr ? need : 0;
+      if (*missing != 0) return;
+    }
+    if (need != 0) take_workspace(need);
     message_[0] = '\0';
     const int32_t status = chosen.provider->run(&view_, call_.args, call_.dims);
     if (status != CLOVER_OK)
@@ -191,18 +196,15 @@ class Dispatcher {
                                         "; provided by: " + (provided.empty() ? "none" : provided) + absent);
   }
 
-  void check_workspace(const clover_provider& provider) {
-    const uint64_t need = workspace_of(provider);
-    if (need == 0) return;
-    const std::string wants = std::to_string(need) + " bytes (see clover_" + call_.op->name + "_workspace_size)";
-    if (handle_.workspace == nullptr)
-      throw Error(CLOVER_MISSING_WORKSPACE, prefix() + "workspace is missing, it needs " + wants);
-    if (handle_.workspace_bytes < need)
-      throw Error(CLOVER_MISSING_WORKSPACE, prefix() + "workspace is too small: " +
-                                                std::to_string(handle_.workspace_bytes) + " bytes, it needs " + wants);
+  void take_workspace(uint64_t need) {
+    const auto refuse = [&](const std::string& what) {
+      throw Error(CLOVER_MISSING_WORKSPACE, prefix() + "workspace is " + what + ", it needs " + std::to_string(need) +
+                                                " bytes (see clover_" + call_.op->name + "_workspace_size)");
+    };
+    if (handle_.workspace == nullptr) refuse("missing");
+    if (handle_.workspace_bytes < need) refuse("too small: " + std::to_string(handle_.workspace_bytes) + " bytes");
     if (reinterpret_cast<uintptr_t>(handle_.workspace) % CLOVER_WORKSPACE_ALIGNMENT != 0)
-      throw Error(CLOVER_MISSING_WORKSPACE, prefix() + "workspace is misaligned: it must be aligned to " +
-                                                std::to_string(CLOVER_WORKSPACE_ALIGNMENT) + " bytes");
+      refuse("misaligned: it must be aligned to " + std::to_string(CLOVER_WORKSPACE_ALIGNMENT) + " bytes");
     view_.workspace = handle_.workspace;
     view_.workspace_bytes = handle_.workspace_bytes;
   }
@@ -233,8 +235,8 @@ class Dispatcher {
 
 }  // namespace
 
-void run_operator(uint32_t op, const clover_handle* handle, const void* args) {
-  Dispatcher(op, handle, args, true).run();
+void run_operator(uint32_t op, const clover_handle* handle, const void* args, uint64_t* missing) {
+  Dispatcher(op, handle, args, true).run(missing);
 }
 
 uint64_t operator_workspace_size(uint32_t op, const clover_handle* handle, const void* args) {

@@ -128,25 +128,20 @@ class PackedCall {
   clover_handle handle_{};
 };
 
-int64_t workspace_size(const OperatorSpec& op, const PackedCall& call) {
-  uint64_t bytes = 0;
-  check(clover_operator_workspace_size(op.number, call.handle(), call.args(), &bytes));
-  return static_cast<int64_t>(bytes);
-}
-
 void register_operator(const OperatorSpec& op) {
   const std::string name = std::string("clover_ops.") + op.name;
   ffi::reflection::GlobalDef().def_packed(name.c_str(), [&op](ffi::PackedArgs packed, ffi::Any* result) {
     const PackedCall call(op, packed);
-    const int32_t status = clover_call_operator(op.number, call.handle(), call.args());
-    if (status == CLOVER_MISSING_WORKSPACE && call.asks())
-      *result = workspace_size(op, call);
-    else
-      check(status);
+    uint64_t missing = 0;
+    check(clover_call_operator(op.number, call.handle(), call.args(), call.asks() ? &missing : nullptr));
+    *result = static_cast<int64_t>(missing);
   });
   const std::string query = name + ".workspace_size";
   ffi::reflection::GlobalDef().def_packed(query.c_str(), [&op](ffi::PackedArgs packed, ffi::Any* result) {
-    *result = workspace_size(op, PackedCall(op, packed));
+    const PackedCall call(op, packed);
+    uint64_t bytes = 0;
+    check(clover_operator_workspace_size(op.number, call.handle(), call.args(), &bytes));
+    *result = static_cast<int64_t>(bytes);
   });
 }
 

@@ -45,7 +45,7 @@ os.chdir(ROOT)
 
 CONSTRAINTS = "ci/constraints.txt"
 DIST = ROOT / "dist"
-PROJECTS = {"core": ".", "cpu": "packaging/cpu"}
+PROJECTS = {"core": ".", "cpu": "packaging/cpu", "nvidia": "packaging/nvidia"}
 TESTS = ("pytest", "pytest-xdist", "hypothesis", "numpy", "ml_dtypes", "torch")
 
 
@@ -97,6 +97,31 @@ def test_cpu(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", *selection, *arguments)
 
 
+@nox.session(name="device-code-nvidia")
+def device_code_nvidia(session: nox.Session) -> None:
+    """Compile the CUDA kernels into build/device-code/nvidia, with nvcc from CUDA_HOME, PATH or its pip package."""
+    session.install("--quiet", "tomli")
+    session.run("python", "ci/build_device_code.py", "nvidia", *session.posargs)
+
+
+@nox.session(name="build-nvidia")
+def build_nvidia(session: nox.Session) -> None:
+    """Compile the CUDA kernels and build the core and NVIDIA wheels into dist/."""
+    device_code_nvidia(session)
+    build_wheels(session, "core", "nvidia")
+
+
+@nox.session(name="test-nvidia")
+def test_nvidia(session: nox.Session) -> None:
+    """Test the NVIDIA wheel here: against a stand-in driver, and on the GPU if there is one; else skipped with the reason."""
+    session.install("--quiet", "-c", CONSTRAINTS, *TESTS)
+    device_code_nvidia(session)
+    install_wheels(session, "core", "cpu", "nvidia")
+    session.run(
+        "python", "-m", "pytest", "-m", "smoke", "tests/driver", "tests/ops", "tests/packaging", *session.posargs
+    )
+
+
 @nox.session(name="test-native")
 def test_native(session: nox.Session) -> None:
     """Build and run the C++ consumers in tests/native against the installed wheels."""
@@ -112,11 +137,24 @@ def test_native(session: nox.Session) -> None:
     session.run("ctest", "--test-dir", str(build), "--output-on-failure", "--no-tests=error", *session.posargs)
 
 
+@nox.session(name="test-sanitizers")
+def test_sanitizers(session: nox.Session) -> None:
+    """Build the core, the CPU backend and their C++ consumers with ASan + UBSan, then with TSan, and run them."""
+    session.install("--quiet", "cmake>=3.25", "ninja", "tomli")
+    for sanitizers in ("address,undefined", "thread"):
+        build = ROOT / "build" / f"native-{sanitizers.replace(',', '-')}"
+        session.run("cmake", "-S", "tests/native", "-B", str(build), "-G", "Ninja", f"-DCLOVER_SANITIZE={sanitizers}")
+        session.run("cmake", "--build", str(build))
+        session.run("ctest", "--test-dir", str(build), "--output-on-failure", "--no-tests=error")
+
+
 @nox.session(name="test-sdist")
 def test_sdist(session: nox.Session) -> None:
     """Build each sdist and, from an unpacked copy in an awkward folder, the same wheel."""
-    session.install("--quiet", "build", "scikit-build-core>=1.1", "apache-tvm-ffi>=0.1.15,<0.2", "tomli", "cmake>=3.25", "ninja")
-    session.run("python", "ci/check_sdists.py", *(f"{name}={folder}" for name, folder in PROJECTS.items()))
+    session.install(
+        "--quiet", "build", "scikit-build-core>=1.1", "apache-tvm-ffi>=0.1.15,<0.2", "tomli", "cmake>=3.25", "ninja"
+    )
+    session.run("python", "ci/check_sdists.py", *(f"{name}={PROJECTS[name]}" for name in ("core", "cpu")))
 
 
 @nox.session
@@ -133,7 +171,7 @@ def lint(session: nox.Session) -> None:
     fix = "--fix" in session.posargs
     session.run("ruff", "check", *(["--fix"] if fix else []), ".")
     session.run("ruff", "format", *([] if fix else ["--check"]), ".")
-    tracked = session.run("git", "ls-files", "-co", "--exclude-standard", external=True, silent=True).split()
+    tracked = session.run("git", "ls-files", external=True, silent=True).split()
     sources = [f for f in tracked if f.endswith((".cpp", ".hpp", ".h", ".cu", ".cuh", ".hip"))]
     sources = [f for f in sources if "/generated/" not in f and f not in GENERATED_HEADERS and Path(f).is_file()]
     session.run("clang-format", *(["-i"] if fix else ["--dry-run", "-Werror"]), *sources)

@@ -115,7 +115,7 @@ void warmup(int32_t device_type, int32_t device_id) {
     found = true;
     char message[1024] = "";
     const int32_t status = plugin->warmup == nullptr ? CLOVER_OK : plugin->warmup(device_id, message, sizeof(message));
-    if (status != CLOVER_OK) throw Error(static_cast<clover_status>(status), "warmup: " + std::string(message));
+    if (status != CLOVER_OK) throw Error(status_of(status), "warmup: " + std::string(message));
   }
   if (!found) throw Error(CLOVER_UNSUPPORTED, "warmup: no active backend on " + device_text(device_type, device_id));
 }

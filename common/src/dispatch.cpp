@@ -57,7 +57,7 @@ class DeviceScope {
     char message[kMessageBytes] = "";
     const int32_t status = plugin_->enter_device(device_, stream, &token_, message, sizeof(message));
     if (status != CLOVER_OK)
-      throw Error(static_cast<clover_status>(status), std::string(call.op->name) + ": " + message);
+      throw Error(status_of(status), std::string(call.op->name) + ": " + message);
     entered_ = true;
   }
   ~DeviceScope() {
@@ -105,7 +105,7 @@ class Dispatcher {
     message_[0] = '\0';
     const int32_t status = chosen.provider->run(&view_, call_.args, call_.dims);
     if (status != CLOVER_OK)
-      throw Error(static_cast<clover_status>(status), prefix() + provider_text(chosen) + ": " + message_);
+      throw Error(status_of(status), prefix() + provider_text(chosen) + ": " + message_);
   }
 
   uint64_t workspace_size() {
@@ -219,7 +219,7 @@ class Dispatcher {
       message_[0] = '\0';
       const int32_t status =
           plugin->copy_to_host(copies.back().data(), source, end - first, handle_.stream, message_, sizeof(message_));
-      if (status != CLOVER_OK) throw Error(static_cast<clover_status>(status), prefix() + message_);
+      if (status != CLOVER_OK) throw Error(status_of(status), prefix() + message_);
       return copies.back().data();
     };
     check_index_values(call_, &reader);

@@ -8,6 +8,11 @@
 
 namespace clover {
 
+// What a plugin returned, which may be anything.
+inline clover_status status_of(int32_t code) {
+  return code >= CLOVER_OK && code <= CLOVER_INTERNAL ? static_cast<clover_status>(code) : CLOVER_INTERNAL;
+}
+
 class Error : public std::exception {
  public:
   Error(clover_status code, std::string message) : code_(code), message_(std::move(message)) {}

@@ -56,7 +56,8 @@ Manifest read_manifest(const std::string& path) {
     if (seen.empty()) {
       if (key != "clover-plugin") broken(path, line, "not a plugin manifest: must begin with `clover-plugin 1`");
       if (value != "1")
-        throw Error(CLOVER_ABI_MISMATCH, path + ": manifest format " + value + ", this library reads format 1");
+        throw Error(CLOVER_ABI_MISMATCH, path + ":" + std::to_string(line) + ": manifest format " + value +
+                                             ", this library reads format 1");
     } else if (key == "architecture") {
       manifest.architectures.push_back(value);
     } else if (key == "provider") {
@@ -64,7 +65,10 @@ Manifest read_manifest(const std::string& path) {
       std::string op, slot, name, rest;
       words >> op >> slot >> name;
       if (name.empty() || words >> rest) broken(path, line, "`provider` needs an operator, a slot and a name");
-      manifest.providers.push_back({op, static_cast<int32_t>(whole_number(path, line, "slot", slot)), name});
+      const int32_t number = static_cast<int32_t>(whole_number(path, line, "slot", slot));
+      for (const Manifest::Provider& other : manifest.providers)
+        if (other.op == op && other.slot == number) broken(path, line, op + " has two providers in slot " + slot);
+      manifest.providers.push_back({op, number, name});
     } else if (seen.count(key)) {
       broken(path, line, "`" + key + "` is given twice");
     } else if (value.empty() && key != "toolchain") {

@@ -1,10 +1,13 @@
 #include "registry.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
-#include <set>
+#include <fstream>
+#include <map>
 #include <tuple>
 
 #include "build_info.hpp"
@@ -21,8 +24,30 @@ namespace fs = std::filesystem;
 
 constexpr char kManifestName[] = "plugin.manifest";
 
+// What an interrupted copy leaves is mapped as if it were whole and ends the process with SIGBUS, so the file must
+// reach as far as its headers say. Anything else that is wrong with it dlopen tells.
+void check_whole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  ElfW(Ehdr) header{};
+  file.read(reinterpret_cast<char*>(&header), sizeof(header));
+  const unsigned char own_class = sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32;
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != own_class) return;
+  uint64_t end = std::max<uint64_t>(header.e_phoff + uint64_t{header.e_phnum} * header.e_phentsize,
+                                    header.e_shoff + uint64_t{header.e_shnum} * header.e_shentsize);
+  bool whole = static_cast<bool>(file);
+  for (unsigned i = 0; i < header.e_phnum && whole; ++i) {
+    ElfW(Phdr) segment{};
+    file.seekg(static_cast<std::streamoff>(header.e_phoff + uint64_t{i} * header.e_phentsize));
+    file.read(reinterpret_cast<char*>(&segment), sizeof(segment));
+    end = std::max<uint64_t>(end, segment.p_offset + segment.p_filesz);
+    whole = static_cast<bool>(file);
+  }
+  if (!whole || fs::file_size(path) < end) throw Error(CLOVER_ABI_MISMATCH, path + ": the file is cut short");
+}
+
 // Opens a library for good: plugins register addresses of theirs, and vendor runtimes do not survive dlclose.
 void* open_library(const std::string& path) {
+  check_whole(path);
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw Error(CLOVER_ABI_MISMATCH, dlerror());
   return library;
@@ -72,21 +97,22 @@ void check_plugin(const Manifest& manifest, const clover_plugin* plugin) {
     throw Error(CLOVER_ABI_MISMATCH, manifest.library + ": " + what);
   };
   if (plugin == nullptr) mismatch("clover_plugin_entry returned null");
-  if (plugin->struct_size < offsetof(clover_plugin, describe)) mismatch("clover_plugin is too small");
+  if (plugin->struct_size < sizeof(clover_plugin)) mismatch("clover_plugin is too small");
   if (plugin->abi_version != CLOVER_ABI_VERSION) mismatch("its ABI is " + std::to_string(plugin->abi_version));
   if (plugin->name == nullptr || manifest.name != plugin->name) mismatch("its name is not `" + manifest.name + "`");
   if (plugin->version == nullptr || !same_version(plugin->version, manifest.version))
     mismatch("its version is not the manifest's " + manifest.version);
   if (plugin->device_type != manifest.device_type) mismatch("its device is not `" + manifest.device + "`");
 
-  std::set<std::pair<std::string, int32_t>> listed, registered;
-  for (const Manifest::Provider& p : manifest.providers) listed.insert({p.op, p.slot});
+  std::map<std::pair<std::string, int32_t>, std::string> listed, registered;  // the provider's name
+  for (const Manifest::Provider& p : manifest.providers) listed[{p.op, p.slot}] = p.name;
   for (uint64_t i = 0; i < plugin->provider_count; ++i) {
     const clover_provider* provider = plugin->providers[i];
     const OperatorSpec* op = provider == nullptr ? nullptr : find_operator(provider->op);
-    if (op == nullptr || provider->run == nullptr || provider->name == nullptr)
+    if (op == nullptr || provider->struct_size < sizeof(clover_provider) || provider->run == nullptr ||
+        provider->name == nullptr)
       mismatch("provider " + std::to_string(i) + " is malformed or of an unknown operator");
-    if (!registered.insert({op->name, provider->slot}).second)
+    if (!registered.insert({{op->name, provider->slot}, provider->name}).second)
       mismatch("two providers of " + std::string(op->name) + " have slot " + std::to_string(provider->slot));
   }
   if (listed != registered) mismatch("its providers are not those that the manifest lists");
@@ -116,10 +142,13 @@ void ProviderTable::range(uint32_t op, int32_t device_type, const ActiveProvider
   const auto below = [](const ActiveProvider& p, std::pair<uint32_t, int32_t> key) {
     return std::make_pair(p.provider->op, p.plugin->device_type) < key;
   };
+  const auto above = [](std::pair<uint32_t, int32_t> key, const ActiveProvider& p) {
+    return key < std::make_pair(p.provider->op, p.plugin->device_type);
+  };
   const ActiveProvider* begin = providers.data();
   const ActiveProvider* end = begin + providers.size();
   *first = std::lower_bound(begin, end, std::make_pair(op, device_type), below);
-  *last = std::lower_bound(*first, end, std::make_pair(op, device_type + 1), below);
+  *last = std::upper_bound(*first, end, std::make_pair(op, device_type), above);
 }
 
 Registry& Registry::instance() {
@@ -213,8 +242,9 @@ void Registry::rebuild_table() {
     for (uint64_t i = 0; i < record->plugin->provider_count; ++i)
       table->providers.push_back({record->plugin, record->plugin->providers[i]});
   }
-  std::sort(table->providers.begin(), table->providers.end(),
-            [](const ActiveProvider& a, const ActiveProvider& b) { return provider_key(a) < provider_key(b); });
+  // Of two backends with one slot the one that was found first comes first.
+  std::stable_sort(table->providers.begin(), table->providers.end(),
+                   [](const ActiveProvider& a, const ActiveProvider& b) { return provider_key(a) < provider_key(b); });
   if (discovered_) current_.store(table.get(), std::memory_order_release);
   tables_.push_back(std::move(table));
 }

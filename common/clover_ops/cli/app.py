@@ -8,11 +8,16 @@ import click
 
 import clover_ops
 
+from .declarations import declarations
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(clover_ops.__version__, prog_name="clover-ops")
 def main() -> None:
     """Operators of the Clover language models: what works on this machine, and a demonstration."""
+
+
+main.add_command(declarations)
 
 
 @main.command()

@@ -15,7 +15,9 @@ from . import output
 @click.option("--declare", multiple=True, metavar="NAMES", help="Declare these operators too, or `all` of them.")
 @click.option("--manifest", "manifests", multiple=True, type=click.Path(path_type=Path, exists=True, dir_okay=False),
               help="The plugin.manifest of a backend that is not installed.")  # fmt: skip
-@click.option("--output", "target", type=click.Path(path_type=Path), help="The file to write; standard output if absent.")
+@click.option(
+    "--output", "target", type=click.Path(path_type=Path), help="The file to write; standard output if absent."
+)
 def declarations(
     backends: tuple[str, ...], declare: tuple[str, ...], manifests: tuple[Path, ...], target: Path | None
 ) -> None:
@@ -83,7 +85,7 @@ def _provided(backend: str, manifests: tuple[Path, ...]) -> set[str]:
 
 def _header(chosen: set[str]) -> str:
     lines = [
-        "// Which operators <clover/ops.h> declares: written by clover_ops_declarations() or `clover-ops declarations`.",
+        "// Which operators <clover/ops.h> declares; from clover_ops_declarations() or `clover-ops declarations`.",
         "#define CLOVER_OPS_DECLARATIONS_CONFIGURED 1",
         *(f"#define CLOVER_OPS_DECLARE_{name.upper()} {int(name in chosen)}" for name in _operators()),
     ]

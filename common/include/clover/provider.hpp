@@ -6,6 +6,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <exception>
+#include <type_traits>
 
 namespace clover {
 
@@ -22,32 +23,42 @@ namespace clover {
 
 namespace detail {
 
+// By type, since under -fsanitize=undefined GCC holds no comparison of function pointers for constant.
+template <class T, T value>
+inline constexpr bool kIsNull = std::is_same_v<std::integral_constant<T, value>, std::integral_constant<T, nullptr>>;
+
 template <class Args, class Dims>
 struct ProviderFunctions {
   using Accept = int32_t (*)(const clover_call&, const Args&, const Dims&);
   using Workspace = uint64_t (*)(const clover_call&, const Args&, const Dims&);
   using Run = int32_t (*)(const clover_call&, const Args&, const Dims&);
 
-  template <Accept accept>
-  static int32_t call_accept(const clover_call* call, const void* args, const void* dims) {
-    return accept(*call, *static_cast<const Args*>(args), *static_cast<const Dims*>(dims));
+  // No exception may leave a plugin: what escapes a provider is a refusal, or an internal error of the call.
+  template <auto function>
+  static int32_t guarded(const clover_call* call, const void* args, const void* dims, int32_t status) noexcept {
+    try {
+      return function(*call, *static_cast<const Args*>(args), *static_cast<const Dims*>(dims));
+    } catch (const std::exception& error) {
+      return refuse(*call, status, "%s", error.what());
+    } catch (...) {
+      return refuse(*call, status, "an exception of unknown type");
+    }
   }
 
+  template <Accept accept>
+  static int32_t call_accept(const clover_call* call, const void* args, const void* dims) {
+    return guarded<accept>(call, args, dims, 0);
+  }
+
+  // A size cannot say that it failed: it is arithmetic on shapes, and must not throw.
   template <Workspace workspace>
-  static uint64_t call_workspace(const clover_call* call, const void* args, const void* dims) {
+  static uint64_t call_workspace(const clover_call* call, const void* args, const void* dims) noexcept {
     return workspace(*call, *static_cast<const Args*>(args), *static_cast<const Dims*>(dims));
   }
 
-  // No exception may leave a plugin: what escapes a provider becomes an internal error.
   template <Run run>
   static int32_t call_run(const clover_call* call, const void* args, const void* dims) {
-    try {
-      return run(*call, *static_cast<const Args*>(args), *static_cast<const Dims*>(dims));
-    } catch (const std::exception& error) {
-      return refuse(*call, CLOVER_INTERNAL, "%s", error.what());
-    } catch (...) {
-      return refuse(*call, CLOVER_INTERNAL, "an exception of unknown type");
-    }
+    return guarded<run>(call, args, dims, CLOVER_INTERNAL);
   }
 
   template <Accept accept, Workspace workspace, Run run>
@@ -57,8 +68,8 @@ struct ProviderFunctions {
     provider.op = op;
     provider.slot = slot;
     provider.name = name;
-    if constexpr (accept != nullptr) provider.accept = call_accept<accept>;
-    if constexpr (workspace != nullptr) provider.workspace_bytes = call_workspace<workspace>;
+    if constexpr (!kIsNull<Accept, accept>) provider.accept = call_accept<accept>;
+    if constexpr (!kIsNull<Workspace, workspace>) provider.workspace_bytes = call_workspace<workspace>;
     provider.run = call_run<run>;
     return provider;
   }

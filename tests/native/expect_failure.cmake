@@ -1,0 +1,21 @@
+# cmake -P expect_failure.cmake -- <regular expression> <command>...: the command must fail, with these words.
+set(command)
+set(index 0)
+while(NOT CMAKE_ARGV${index} STREQUAL "--")
+  math(EXPR index "${index} + 1")
+endwhile()
+math(EXPR expected "${index} + 1")
+math(EXPR first "${index} + 2")
+math(EXPR last "${CMAKE_ARGC} - 1")
+foreach(index RANGE ${first} ${last})
+  list(APPEND command "${CMAKE_ARGV${index}}")
+endforeach()
+
+execute_process(COMMAND ${command} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(result EQUAL 0)
+  message(FATAL_ERROR "it succeeded: ${command}\n${output}")
+endif()
+string(REGEX REPLACE "[ \n]+" " " words "${output}")  # CMake breaks its lines
+if(NOT words MATCHES "${CMAKE_ARGV${expected}}")
+  message(FATAL_ERROR "it failed without `${CMAKE_ARGV${expected}}`:\n${output}")
+endif()

@@ -17,7 +17,9 @@ __device__ __forceinline__ void copy_async_16(void* shared, const void* global, 
                : "memory");
 }
 
-__device__ __forceinline__ void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+__device__ __forceinline__ void copy_async_commit() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
 
 // Waits until at most `kPending` of this thread's committed groups are still under way.
 template <int kPending>
@@ -32,8 +34,12 @@ __device__ __forceinline__ uint32_t pack_bf16(float low, float high) {
   return packed;
 }
 
-__device__ __forceinline__ float bf16_low(uint32_t packed) { return __uint_as_float(packed << 16); }
-__device__ __forceinline__ float bf16_high(uint32_t packed) { return __uint_as_float(packed & 0xffff0000u); }
+__device__ __forceinline__ float bf16_low(uint32_t packed) {
+  return __uint_as_float(packed << 16);
+}
+__device__ __forceinline__ float bf16_high(uint32_t packed) {
+  return __uint_as_float(packed & 0xffff0000u);
+}
 
 // d += a * b for one 16x16 by 16x8 tile of BF16, accumulated in FP32.
 __device__ __forceinline__ void mma_bf16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
@@ -134,8 +140,7 @@ __device__ __forceinline__ void barrier_init(uint64_t* barrier, int arrivals) {
 }
 
 __device__ __forceinline__ void barrier_arrive(uint64_t* barrier) {
-  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(
-                   shared_address(barrier))
+  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(shared_address(barrier))
                : "memory");
 }
 
@@ -143,11 +148,10 @@ __device__ __forceinline__ void barrier_arrive(uint64_t* barrier) {
 __device__ __forceinline__ void barrier_wait(uint64_t* barrier, int parity) {
   int done = 0;
   while (!done) {
-    asm volatile(
-        "{\n\t.reg .pred p;\n\tmbarrier.test_wait.parity.shared.b64 p, [%1], %2;\n\tselp.b32 %0, 1, 0, p;\n\t}"
-        : "=r"(done)
-        : "r"(shared_address(barrier)), "r"(parity)
-        : "memory");
+    asm volatile("{\n\t.reg .pred p;\n\tmbarrier.test_wait.parity.shared.b64 p, [%1], %2;\n\tselp.b32 %0, 1, 0, p;\n\t}"
+                 : "=r"(done)
+                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "memory");
   }
 }
 

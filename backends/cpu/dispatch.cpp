@@ -64,9 +64,8 @@ uint64_t workspace(const clover_call&, const Args& args, const Dims& dims) {
 #define CLOVER_CPU_RUN(op) (clover::cpu::run<&clover::cpu::Kernels::op, CLOVER_CPU_TYPES(op)>)
 #define CLOVER_CPU_WORKSPACE(op) (clover::cpu::workspace<&clover::cpu::Kernels::op##_workspace, CLOVER_CPU_TYPES(op)>)
 #define CLOVER_CPU_ACCEPT(op) (clover::cpu::accept<CLOVER_CPU_TYPES(op)>)
-#define CLOVER_CPU_PLAIN(op)                                                                                           \
-  CLOVER_PROVIDER(op, 0, "native", CLOVER_CPU_ACCEPT(op), nullptr, CLOVER_CPU_RUN(op))
-#define CLOVER_CPU_SCRATCH(op)                                                                                         \
+#define CLOVER_CPU_PLAIN(op) CLOVER_PROVIDER(op, 0, "native", CLOVER_CPU_ACCEPT(op), nullptr, CLOVER_CPU_RUN(op))
+#define CLOVER_CPU_SCRATCH(op) \
   CLOVER_PROVIDER(op, 0, "native", CLOVER_CPU_ACCEPT(op), CLOVER_CPU_WORKSPACE(op), CLOVER_CPU_RUN(op))
 
 CLOVER_CPU_PLAIN(causal_conv1d);

@@ -6,9 +6,9 @@
 
 #include "processor.hpp"
 
-#define CLOVER_CPU_ISA_ROW(isa, supported)                                                                             \
-  namespace clover::cpu::isa {                                                                                         \
-  extern const Kernels kernels;                                                                                        \
+#define CLOVER_CPU_ISA_ROW(isa, supported) \
+  namespace clover::cpu::isa {             \
+  extern const Kernels kernels;            \
   }
 #include "clover_cpu_isas.inc"
 #undef CLOVER_CPU_ISA_ROW
@@ -17,10 +17,10 @@ namespace clover::cpu {
 namespace {
 
 // The rows of clover_cpu_isas.inc say what a variant needs by this.
-#define CLOVER_CPU_HAS(name)                                                                                           \
-  [] {                                                                                                                 \
-    constexpr ProcessorFeature feature = processor_feature(name);                                                      \
-    return processor_has(feature);                                                                                     \
+#define CLOVER_CPU_HAS(name)                                      \
+  [] {                                                            \
+    constexpr ProcessorFeature feature = processor_feature(name); \
+    return processor_has(feature);                                \
   }()
 
 struct Variant {

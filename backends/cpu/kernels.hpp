@@ -3,28 +3,28 @@
 
 #include <clover/plugin.h>
 
-#define CLOVER_CPU_OPERATORS(X)                                                                                        \
-  X(causal_conv1d)                                                                                                     \
-  X(preview_conv1d)                                                                                                    \
-  X(gated_delta_net_gating)                                                                                            \
-  X(gated_delta_rule)                                                                                                  \
-  X(preview_gated_delta_rule)                                                                                          \
-  X(preview_gdn)                                                                                                       \
-  X(topk_softmax)                                                                                                      \
-  X(block_coreset)                                                                                                     \
-  X(live_row_routes)                                                                                                   \
-  X(merge_live_rows)                                                                                                   \
-  X(fused_moe)                                                                                                         \
-  X(rotary_embedding)                                                                                                  \
-  X(rearrange)                                                                                                         \
-  X(cast)                                                                                                              \
+#define CLOVER_CPU_OPERATORS(X) \
+  X(causal_conv1d)              \
+  X(preview_conv1d)             \
+  X(gated_delta_net_gating)     \
+  X(gated_delta_rule)           \
+  X(preview_gated_delta_rule)   \
+  X(preview_gdn)                \
+  X(topk_softmax)               \
+  X(block_coreset)              \
+  X(live_row_routes)            \
+  X(merge_live_rows)            \
+  X(fused_moe)                  \
+  X(rotary_embedding)           \
+  X(rearrange)                  \
+  X(cast)                       \
   X(rms_norm_gated)
 
-#define CLOVER_CPU_WORKSPACE_OPERATORS(X)                                                                              \
-  X(gated_delta_rule)                                                                                                  \
-  X(preview_gated_delta_rule)                                                                                          \
-  X(preview_gdn)                                                                                                       \
-  X(block_coreset)                                                                                                     \
+#define CLOVER_CPU_WORKSPACE_OPERATORS(X) \
+  X(gated_delta_rule)                     \
+  X(preview_gated_delta_rule)             \
+  X(preview_gdn)                          \
+  X(block_coreset)                        \
   X(fused_moe)
 
 namespace clover::cpu {

@@ -2,7 +2,6 @@
 #include <clover/plugin.h>
 
 #include <clover_backend/registration.hpp>
-
 #include <cstdio>
 
 #include "isa.hpp"
@@ -11,7 +10,9 @@
 namespace clover::cpu {
 namespace {
 
-int32_t device_count() { return 1; }
+int32_t device_count() {
+  return 1;
+}
 
 int32_t warmup(int32_t, char* message, uint64_t capacity) {
   const Selection& chosen = selection();
@@ -49,4 +50,6 @@ const clover_plugin* plugin() {
 }  // namespace
 }  // namespace clover::cpu
 
-extern "C" const clover_plugin* clover_plugin_entry(void) { return clover::cpu::plugin(); }
+extern "C" const clover_plugin* clover_plugin_entry(void) {
+  return clover::cpu::plugin();
+}

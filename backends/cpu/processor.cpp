@@ -31,7 +31,9 @@ bool processor_has(const ProcessorFeature& feature) {
 
 namespace clover::cpu {
 
-bool processor_has(const ProcessorFeature&) { return false; }
+bool processor_has(const ProcessorFeature&) {
+  return false;
+}
 
 }  // namespace clover::cpu
 

@@ -72,7 +72,9 @@ int threads_from_affinity() {
 Pool* the_pool = nullptr;
 
 // A forked child has none of its parent's threads, and locks in whatever state they were.
-void renew_in_child() { new (the_pool) Pool; }
+void renew_in_child() {
+  new (the_pool) Pool;
+}
 
 // Never destroyed: threads may wait in it while the process ends.
 Pool& pool() {

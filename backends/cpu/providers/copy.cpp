@@ -14,7 +14,9 @@ struct Axis {
   int64_t to;    // stride in dst
 };
 
-inline int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
+inline int64_t magnitude(int64_t value) {
+  return value < 0 ? -value : value;
+}
 
 // A row of a copy: `count` elements, each side with its stride.
 using CopyRow = void (*)(const void* from, int64_t from_stride, void* to, int64_t to_stride, int64_t count);

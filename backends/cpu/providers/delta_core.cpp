@@ -105,10 +105,18 @@ void store_state(const DeltaScratch& scratch, const StateMatrix& matrix, int64_t
 void run_chunk(const DeltaScratch& scratch, int64_t tokens, DeltaStep step, float* out) {
   for (int64_t row = 0; row < scratch.values; row += kGroup) {
     switch (step) {
-      case DeltaStep::kAdvanceThenRead: run_group<DeltaStep::kAdvanceThenRead>(scratch, tokens, row, out); break;
-      case DeltaStep::kReadThenAdvance: run_group<DeltaStep::kReadThenAdvance>(scratch, tokens, row, out); break;
-      case DeltaStep::kAdvance: run_group<DeltaStep::kAdvance>(scratch, tokens, row, out); break;
-      case DeltaStep::kRead: run_group<DeltaStep::kRead>(scratch, tokens, row, out); break;
+      case DeltaStep::kAdvanceThenRead:
+        run_group<DeltaStep::kAdvanceThenRead>(scratch, tokens, row, out);
+        break;
+      case DeltaStep::kReadThenAdvance:
+        run_group<DeltaStep::kReadThenAdvance>(scratch, tokens, row, out);
+        break;
+      case DeltaStep::kAdvance:
+        run_group<DeltaStep::kAdvance>(scratch, tokens, row, out);
+        break;
+      case DeltaStep::kRead:
+        run_group<DeltaStep::kRead>(scratch, tokens, row, out);
+        break;
     }
   }
 }

@@ -170,8 +170,16 @@ class Moe {
 
   Expert<T> shared_expert() const {
     const View<const T, 2> w13(*args_.shared_w13), w2(*args_.shared_w2);
-    return {w13.at(0),  w13.at(dims_.Is),       w13.strides[0],             w2.at(0), w2.strides[0],
-            dims_.Is,   scratch_.shared_hidden, scratch_.shared_hidden_row, nullptr,  scratch_.shared_share,
+    return {w13.at(0),
+            w13.at(dims_.Is),
+            w13.strides[0],
+            w2.at(0),
+            w2.strides[0],
+            dims_.Is,
+            scratch_.shared_hidden,
+            scratch_.shared_hidden_row,
+            nullptr,
+            scratch_.shared_share,
             dims_.T};
   }
 
@@ -285,7 +293,9 @@ class Moe {
 
 }  // namespace
 
-uint64_t fused_moe_workspace(const Args&, const Dims& dims) { return Scratch(dims, nullptr, 0).bytes; }
+uint64_t fused_moe_workspace(const Args&, const Dims& dims) {
+  return Scratch(dims, nullptr, 0).bytes;
+}
 
 void fused_moe(const clover_call& call, const Args& args, const Dims& dims) {
   if (dims.T == 0) return;

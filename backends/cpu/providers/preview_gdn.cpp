@@ -150,7 +150,9 @@ void preview(const clover_call& call, const Args& args, const Dims& dims) {
 
 }  // namespace
 
-uint64_t preview_gdn_workspace(const Args&, const Dims& dims) { return ThreadScratch::bytes(Layout(dims).size); }
+uint64_t preview_gdn_workspace(const Args&, const Dims& dims) {
+  return ThreadScratch::bytes(Layout(dims).size);
+}
 
 void preview_gdn(const clover_call& call, const Args& args, const Dims& dims) {
   with_float_type(args.qkv->dtype, [&](auto type) { preview<typename decltype(type)::type>(call, args, dims); });

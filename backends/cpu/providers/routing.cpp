@@ -8,8 +8,12 @@ namespace clover::cpu::CLOVER_CPU_ISA {
 namespace {
 
 // A NaN ranks, and weighs, as -inf.
-inline Vec without_nan(Vec values) { return values == values ? values : splat(-kInfinity); }
-inline float without_nan(float value) { return value == value ? value : -kInfinity; }
+inline Vec without_nan(Vec values) {
+  return values == values ? values : splat(-kInfinity);
+}
+inline float without_nan(float value) {
+  return value == value ? value : -kInfinity;
+}
 
 // The k best of the candidates offered in ascending order of their index, best first; of equal ones the earlier.
 struct Best {

@@ -10,8 +10,12 @@ namespace clover::cpu::CLOVER_CPU_ISA {
 constexpr int64_t kDeltaRows = kLanes < 8 ? 8 : kLanes;  // rows come in groups of so many, which are whole vectors
 constexpr int64_t kChunkTokens = 32;                     // tokens whose operands are held in FP32 at a time
 
-inline int64_t padded_row(int64_t size) { return round_up(size, kLanes); }
-inline int64_t padded_rows(int64_t rows) { return round_up(rows, kDeltaRows); }
+inline int64_t padded_row(int64_t size) {
+  return round_up(size, kLanes);
+}
+inline int64_t padded_rows(int64_t rows) {
+  return round_up(rows, kDeltaRows);
+}
 
 // Scratch of one thread, in floats: a state of `rows` rows and a chunk's operands.
 struct DeltaScratch {

@@ -6,9 +6,9 @@
 
 namespace clover::cpu::CLOVER_CPU_ISA {
 
-constexpr int kTileRows = 4;                            // weight rows of a tile
-constexpr int kTileTokens = kLanes >= 16 ? 4 : 2;       // FP32 rows of a tile: as many as the registers allow sums for
-constexpr int64_t kDotChunk = 1024;                     // longer sums are sums of sums, so that errors stay small
+constexpr int kTileRows = 4;                       // weight rows of a tile
+constexpr int kTileTokens = kLanes >= 16 ? 4 : 2;  // FP32 rows of a tile: as many as the registers allow sums for
+constexpr int64_t kDotChunk = 1024;                // longer sums are sums of sums, so that errors stay small
 
 // sums[m][r] = weights[r] . x[m]. The x rows are padded with zeros to whole vectors.
 template <int tokens, class T>
@@ -20,7 +20,7 @@ template <int tokens, class T>
   for (int64_t begin = 0; begin < size; begin += kDotChunk) {
     const int64_t end = minimum(begin + kDotChunk, size);
     Vec partial[tokens][kTileRows] = {};
-    const auto add = [&](const Vec (&w)[kTileRows], int64_t i) {
+    const auto add = [&](const Vec(&w)[kTileRows], int64_t i) {
 #pragma GCC unroll 4
       for (int m = 0; m < tokens; ++m) {
         const Vec value = load(x[m] + i);

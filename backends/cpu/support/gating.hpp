@@ -11,6 +11,8 @@ inline float log_decay(double A_log, double x) {
   return static_cast<float>(-__builtin_exp(A_log) * softplus);
 }
 
-inline float write_strength(double b) { return static_cast<float>(1.0 / (1.0 + __builtin_exp(-b))); }
+inline float write_strength(double b) {
+  return static_cast<float>(1.0 / (1.0 + __builtin_exp(-b)));
+}
 
 }  // namespace clover::cpu::CLOVER_CPU_ISA

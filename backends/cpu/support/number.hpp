@@ -23,9 +23,13 @@ inline To bit_cast(const From& from) {
   return to;
 }
 
-inline float to_float(float value) { return value; }
+inline float to_float(float value) {
+  return value;
+}
 
-inline float to_float(Bf16 value) { return bit_cast<float>(static_cast<uint32_t>(value.bits) << 16); }
+inline float to_float(Bf16 value) {
+  return bit_cast<float>(static_cast<uint32_t>(value.bits) << 16);
+}
 
 inline float to_float(Fp16 value) {
   const uint32_t sign = static_cast<uint32_t>(value.bits & 0x8000u) << 16;
@@ -94,7 +98,9 @@ inline Vec load(const Bf16* from) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
 }
 
-inline Vec load(const Fp16* from) { return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))); }
+inline Vec load(const Fp16* from) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+}
 
 inline void store_low_halves(uint16_t* to, UintVec value) {
   const __m256i packed = _mm256_packus_epi32((__m256i)value, (__m256i)value);

@@ -6,7 +6,7 @@
 namespace clover::cpu::CLOVER_CPU_ISA {
 
 struct Sequence {
-  int64_t begin;   // first token
+  int64_t begin;  // first token
   int64_t tokens;
 };
 
@@ -16,6 +16,8 @@ inline Sequence sequence_at(const View<const int32_t, 1>& cu_seqlens, int64_t n)
 }
 
 // The length that work is estimated by when sequences share `tokens` among them.
-inline int64_t average_length(int64_t tokens, int64_t sequences) { return sequences == 0 ? 0 : tokens / sequences + 1; }
+inline int64_t average_length(int64_t tokens, int64_t sequences) {
+  return sequences == 0 ? 0 : tokens / sequences + 1;
+}
 
 }  // namespace clover::cpu::CLOVER_CPU_ISA

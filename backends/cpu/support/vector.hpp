@@ -20,7 +20,9 @@ typedef uint32_t UintVec __attribute__((vector_size(CLOVER_CPU_VECTOR_BYTES)));
 
 constexpr float kInfinity = __builtin_inff();
 
-inline Vec splat(float value) { return value - Vec{}; }
+inline Vec splat(float value) {
+  return value - Vec{};
+}
 
 inline Vec load(const float* from) {
   Vec value;
@@ -28,9 +30,13 @@ inline Vec load(const float* from) {
   return value;
 }
 
-inline void store(float* to, Vec value) { __builtin_memcpy(to, &value, sizeof(value)); }
+inline void store(float* to, Vec value) {
+  __builtin_memcpy(to, &value, sizeof(value));
+}
 
-inline Vec maximum(Vec a, Vec b) { return a > b ? a : b; }
+inline Vec maximum(Vec a, Vec b) {
+  return a > b ? a : b;
+}
 
 // Adds the lanes of four vectors, each in the same order.
 inline void sum_lanes(const Vec (&values)[4], float* sums) {
@@ -105,6 +111,8 @@ inline Vec sigmoid(Vec x) {
   return (x >= 0.0f ? splat(1.0f) : e) / (1.0f + e);
 }
 
-inline Vec silu(Vec x) { return x * sigmoid(x); }
+inline Vec silu(Vec x) {
+  return x * sigmoid(x);
+}
 
 }  // namespace clover::cpu::CLOVER_CPU_ISA

@@ -39,9 +39,17 @@ struct View {
   }
 };
 
-inline int64_t minimum(int64_t a, int64_t b) { return a < b ? a : b; }
-inline int64_t maximum(int64_t a, int64_t b) { return a > b ? a : b; }
-inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-inline int64_t round_up(int64_t a, int64_t b) { return divide_up(a, b) * b; }
+inline int64_t minimum(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+inline int64_t maximum(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+inline int64_t divide_up(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+inline int64_t round_up(int64_t a, int64_t b) {
+  return divide_up(a, b) * b;
+}
 
 }  // namespace clover::cpu::CLOVER_CPU_ISA

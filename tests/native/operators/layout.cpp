@@ -53,7 +53,7 @@ struct RotaryEmbedding : Case {
 
 constexpr int64_t kRows = 3, kColumns = 4, kDepth = 5;
 // [columns, depth, rows] out of [rows, columns, depth], depth backwards.
-const Shape kPermuted{kColumns, kDepth, kRows}, kPermutedStrides{kDepth, -1, kColumns* kDepth};
+const Shape kPermuted{kColumns, kDepth, kRows}, kPermutedStrides{kDepth, -1, kColumns * kDepth};
 
 double permuted_element(const Tensor& source, int64_t i) {
   const int64_t row = i % kRows, depth = i / kRows % kDepth, column = i / kRows / kDepth;

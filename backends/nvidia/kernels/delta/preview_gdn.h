@@ -49,10 +49,10 @@ struct GdnKernel {
   const char* name;
 };
 
-#define CLOVER_PREVIEW_GDN_KERNELS(X)                                                                         \
-  X(kBFloat16, bf16, 32, 64)                                                                                  \
-  X(kBFloat16, bf16, 32, 128) X(kBFloat16, bf16, 64, 64) X(kFloat16, fp16, 32, 64) X(kFloat16, fp16, 32, 128) \
-      X(kFloat16, fp16, 64, 64)
+#define CLOVER_PREVIEW_GDN_KERNELS(X) \
+  X(kBFloat16, bf16, 32, 64)          \
+  X(kBFloat16, bf16, 32, 128)         \
+  X(kBFloat16, bf16, 64, 64) X(kFloat16, fp16, 32, 64) X(kFloat16, fp16, 32, 128) X(kFloat16, fp16, 64, 64)
 
 inline constexpr GdnKernel kGdnKernels[] = {
 #define CLOVER_ROW(dtype, tag, width, rows) \

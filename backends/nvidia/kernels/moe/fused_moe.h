@@ -57,7 +57,7 @@ struct MoeParams {
   const float* weights;
   void* y;
   int64_t x_row, w13_expert, w13_row, w2_expert, w2_row, ids_row, weights_row, shared_w13_row, shared_w2_row, y_row;
-  int32_t* head;          // MoeHead
+  int32_t* head;  // MoeHead
   MoeEntry* entries;
   int32_t* order;         // sorted position -> route t * k + j
   int32_t* ranks;         // the sort's scratch
@@ -68,16 +68,16 @@ struct MoeParams {
   float* shared_partial;  // [T, D]
   int32_t tokens, top_k, experts, hidden, intermediate, shared_intermediate;
   int32_t dtype, entry_tokens, shared_entries, max_entries;
-  int32_t group;      // stream: 16-row tiles of w13 in one ticket
-  int32_t down_rows;  // stream: rows of w2 in one ticket
+  int32_t group;                                      // stream: 16-row tiles of w13 in one ticket
+  int32_t down_rows;                                  // stream: rows of w2 in one ticket
   int32_t down_slices_log2, shared_down_slices_log2;  // stream: warps along the second product's inner dimension
-  int32_t stage_order;  // sort: room for the whole order in shared memory
+  int32_t stage_order;                                // sort: room for the whole order in shared memory
   float routed_scale;
 };
 
 namespace moe {
 
-constexpr int kStreamTokens = 16;    // tokens of a stream entry
+constexpr int kStreamTokens = 16;  // tokens of a stream entry
 constexpr int kStreamThreads = 384;
 constexpr int64_t kStreamPairBytes = 32768;  // a pair of chunks, of all eight streaming warps
 constexpr int kStreamMaxRoutes = 2048;
@@ -90,7 +90,9 @@ constexpr int kMaxLaunches = 4;
 constexpr int64_t kMaxRoutes = int64_t{1} << 26;
 constexpr int64_t kMaxWidth = int64_t{1} << 20;
 
-inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+inline int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
 
 inline int64_t max_routed_entries(int64_t routes, int64_t experts, int64_t entry_tokens) {
   return std::min(experts, routes) + routes / entry_tokens;
@@ -152,10 +154,14 @@ enum class Way { kStream, kTile, kWgmma64, kWgmma192, kPlain };
 
 inline int entry_tokens(Way way) {
   switch (way) {
-    case Way::kStream: return kStreamTokens;
-    case Way::kWgmma192: return 192;
-    case Way::kPlain: return kPlainTokens;
-    default: return 64;
+    case Way::kStream:
+      return kStreamTokens;
+    case Way::kWgmma192:
+      return 192;
+    case Way::kPlain:
+      return kPlainTokens;
+    default:
+      return 64;
   }
 }
 
@@ -268,8 +274,8 @@ inline int plan_tiles(const native::Machine& machine, const FusedMoeArgs& a, con
     const Kernel& kernel = kernels[static_cast<int>(way) - static_cast<int>(Way::kTile)][product];
     // A stage is 128 bytes of threads / 2 rows of weights and of the tokens; 1024 more to align it.
     const size_t bytes = kernel.stages * (kernel.threads / 2 + p.entry_tokens) * 128 + 1024;
-    set_launch(launches[1 + product], kernel.names[half], p, machine.multiprocessors * kernel.blocks, 1,
-               kernel.threads, bytes);
+    set_launch(launches[1 + product], kernel.names[half], p, machine.multiprocessors * kernel.blocks, 1, kernel.threads,
+               bytes);
   }
   static const char* const sum[2] = {"clover_moe_sum_bf16", "clover_moe_sum_f16"};
   set_launch(launches[3], sum[half], p, ceil_div(a.tokens * ceil_div(a.hidden, 256), 8), 1, 256, 0);

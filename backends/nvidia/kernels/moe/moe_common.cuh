@@ -14,20 +14,32 @@ namespace clover::nvidia::moe {
 template <class T>
 __device__ __forceinline__ float to_float(T value);
 template <>
-__device__ __forceinline__ float to_float(float value) { return value; }
+__device__ __forceinline__ float to_float(float value) {
+  return value;
+}
 template <>
-__device__ __forceinline__ float to_float(__nv_bfloat16 value) { return __bfloat162float(value); }
+__device__ __forceinline__ float to_float(__nv_bfloat16 value) {
+  return __bfloat162float(value);
+}
 template <>
-__device__ __forceinline__ float to_float(__half value) { return __half2float(value); }
+__device__ __forceinline__ float to_float(__half value) {
+  return __half2float(value);
+}
 
 template <class T>
 __device__ __forceinline__ T from_float(float value);
 template <>
-__device__ __forceinline__ float from_float(float value) { return value; }
+__device__ __forceinline__ float from_float(float value) {
+  return value;
+}
 template <>
-__device__ __forceinline__ __nv_bfloat16 from_float(float value) { return __float2bfloat16_rn(value); }
+__device__ __forceinline__ __nv_bfloat16 from_float(float value) {
+  return __float2bfloat16_rn(value);
+}
 template <>
-__device__ __forceinline__ __half from_float(float value) { return __float2half_rn(value); }
+__device__ __forceinline__ __half from_float(float value) {
+  return __float2half_rn(value);
+}
 
 template <class T>
 __device__ __forceinline__ void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1);
@@ -40,10 +52,16 @@ __device__ __forceinline__ void mma<__half>(float (&d)[4], const uint32_t (&a)[4
   ptx::mma_f16(d, a, b0, b1);
 }
 
-__device__ __forceinline__ float silu(float x) { return x / (1.0f + __expf(-x)); }
+__device__ __forceinline__ float silu(float x) {
+  return x / (1.0f + __expf(-x));
+}
 
-__device__ __forceinline__ int ceil_div(int a, int b) { return (a + b - 1) / b; }
-constexpr int ceil_div_constant(int a, int b) { return (a + b - 1) / b; }
+__device__ __forceinline__ int ceil_div(int a, int b) {
+  return (a + b - 1) / b;
+}
+constexpr int ceil_div_constant(int a, int b) {
+  return (a + b - 1) / b;
+}
 
 // One expert's two matrices, the shared expert among them.
 template <class T>
@@ -57,11 +75,19 @@ struct Expert {
 template <class T>
 __device__ __forceinline__ Expert<T> find_expert(const MoeParams& p, int expert) {
   if (expert == p.experts) {
-    return {static_cast<const T*>(p.shared_w13), static_cast<const T*>(p.shared_w2), p.shared_w13_row,
-            p.shared_w2_row, p.shared_intermediate, true};
+    return {static_cast<const T*>(p.shared_w13),
+            static_cast<const T*>(p.shared_w2),
+            p.shared_w13_row,
+            p.shared_w2_row,
+            p.shared_intermediate,
+            true};
   }
-  return {static_cast<const T*>(p.w13) + expert * p.w13_expert, static_cast<const T*>(p.w2) + expert * p.w2_expert,
-          p.w13_row, p.w2_row, p.intermediate, false};
+  return {static_cast<const T*>(p.w13) + expert * p.w13_expert,
+          static_cast<const T*>(p.w2) + expert * p.w2_expert,
+          p.w13_row,
+          p.w2_row,
+          p.intermediate,
+          false};
 }
 
 // Eight columns of y for one token, by one lane; the routes are added in their order, then the shared expert.

@@ -4,8 +4,8 @@
 
 namespace clover::nvidia::moe {
 
-constexpr int kRows = 64;   // of the weights, in one block
-constexpr int kStep = 32;   // inner dimension
+constexpr int kRows = 64;  // of the weights, in one block
+constexpr int kStep = 32;  // inner dimension
 constexpr int kTokens = kPlainTokens;
 
 struct PlainTiles {
@@ -146,15 +146,15 @@ __device__ void plain_sum(const MoeParams& p) {
   }
 }
 
-#define CLOVER_PLAIN(suffix, T)                                                                                      \
-  extern "C" __global__ void __launch_bounds__(256) clover_moe_plain_up_##suffix(const MoeParams p) {                \
-    plain_up<T>(p);                                                                                                  \
-  }                                                                                                                  \
-  extern "C" __global__ void __launch_bounds__(256) clover_moe_plain_down_##suffix(const MoeParams p) {              \
-    plain_down<T>(p);                                                                                                \
-  }                                                                                                                  \
-  extern "C" __global__ void __launch_bounds__(256) clover_moe_plain_sum_##suffix(const MoeParams p) {               \
-    plain_sum<T>(p);                                                                                                 \
+#define CLOVER_PLAIN(suffix, T)                                                                         \
+  extern "C" __global__ void __launch_bounds__(256) clover_moe_plain_up_##suffix(const MoeParams p) {   \
+    plain_up<T>(p);                                                                                     \
+  }                                                                                                     \
+  extern "C" __global__ void __launch_bounds__(256) clover_moe_plain_down_##suffix(const MoeParams p) { \
+    plain_down<T>(p);                                                                                   \
+  }                                                                                                     \
+  extern "C" __global__ void __launch_bounds__(256) clover_moe_plain_sum_##suffix(const MoeParams p) {  \
+    plain_sum<T>(p);                                                                                    \
   }
 CLOVER_PLAIN(f32, float)
 CLOVER_PLAIN(bf16, __nv_bfloat16)

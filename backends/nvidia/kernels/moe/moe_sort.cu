@@ -200,7 +200,11 @@ __device__ void sum_all(const MoeParams& p) {
   if (token < p.tokens) sum_routes<T>(p, token, static_cast<int>(piece % blocks), threadIdx.x % 32, [] {});
 }
 
-extern "C" __global__ void __launch_bounds__(256) clover_moe_sum_bf16(const MoeParams p) { sum_all<__nv_bfloat16>(p); }
-extern "C" __global__ void __launch_bounds__(256) clover_moe_sum_f16(const MoeParams p) { sum_all<__half>(p); }
+extern "C" __global__ void __launch_bounds__(256) clover_moe_sum_bf16(const MoeParams p) {
+  sum_all<__nv_bfloat16>(p);
+}
+extern "C" __global__ void __launch_bounds__(256) clover_moe_sum_f16(const MoeParams p) {
+  sum_all<__half>(p);
+}
 
 }  // namespace clover::nvidia::moe

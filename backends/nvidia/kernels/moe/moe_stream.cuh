@@ -21,13 +21,13 @@
 namespace clover::nvidia::moe {
 
 constexpr int kStreamWarps = 8;
-constexpr int kFinishers = 3;        // warps, and buffers of results
+constexpr int kFinishers = 3;  // warps, and buffers of results
 static_assert(kStreamThreads == (kStreamWarps + 1 + kFinishers) * 32);
-constexpr int kChunks = 8;           // of 32 inner elements, in a unit
+constexpr int kChunks = 8;  // of 32 inner elements, in a unit
 constexpr int kColumns = kStreamTokens / 8;
-constexpr int kSlots = 8;            // tickets known to a block at a time
-constexpr int kAhead = 5;            // tickets taken ahead of the last finished one; the ring reaches 3 ahead
-constexpr int kPairs = kChunks / 2;  // chunks go in pairs: the two halves of 128-byte lines
+constexpr int kSlots = 8;                // tickets known to a block at a time
+constexpr int kAhead = 5;                // tickets taken ahead of the last finished one; the ring reaches 3 ahead
+constexpr int kPairs = kChunks / 2;      // chunks go in pairs: the two halves of 128-byte lines
 constexpr uint32_t kWeightBytes = 2048;  // of a pair: 16 rows of 128 bytes, the halves of odd rows exchanged
 constexpr uint32_t kPairBytes = kWeightBytes + 2 * kColumns * 512;  // then the tokens
 static_assert(kStreamWarps * kPairBytes == kStreamPairBytes);
@@ -35,18 +35,18 @@ static_assert(kStreamWarps * kPairBytes == kStreamPairBytes);
 enum TicketKind : int32_t { kEnd, kUp, kDown, kSum };
 
 struct Ticket {
-  const void* weights;    // the entry's matrix
-  const void* tokens;     // what is multiplied: rows of x or of inner
+  const void* weights;  // the entry's matrix
+  const void* tokens;   // what is multiplied: rows of x or of inner
   int64_t weight_row, token_row;
   int32_t kind, entry, first, count, shared, intermediate;
-  int32_t turn;           // of its first step
-  int32_t steps;          // results, one after another; each of `blocks` units
-  int32_t blocks;         // units along the inner dimension
-  int32_t slices_log2;    // warps along the inner dimension
-  int32_t slice;          // inner elements of a unit
-  int32_t inner;          // the whole inner dimension
+  int32_t turn;         // of its first step
+  int32_t steps;        // results, one after another; each of `blocks` units
+  int32_t blocks;       // units along the inner dimension
+  int32_t slices_log2;  // warps along the inner dimension
+  int32_t slice;        // inner elements of a unit
+  int32_t inner;        // the whole inner dimension
   int32_t row, row_step, row_end;
-  int32_t row_scale;      // a lane's two rows are row_scale * g and that + row_pair
+  int32_t row_scale;  // a lane's two rows are row_scale * g and that + row_pair
   int32_t row_pair;
   int32_t rows[kStreamTokens];
 };
@@ -256,7 +256,10 @@ struct Finisher {
   int unsignalled = 0;  // stored results of the current kind
 
   __device__ Finisher(const MoeParams& params, const StreamShared& shared)
-      : p(params), s(shared), lane(threadIdx.x % 32), index(threadIdx.x / 32 - kStreamWarps - 1),
+      : p(params),
+        s(shared),
+        lane(threadIdx.x % 32),
+        index(threadIdx.x / 32 - kStreamWarps - 1),
         ticket{shared.control} {}
 
   // Tells the other blocks how many results are stored. Every release holds up the whole multiprocessor's stores, so a
@@ -390,9 +393,14 @@ struct Streamer {
   uint4 tokens[kColumns][kChunks];
 
   __device__ Streamer(const MoeParams& params, const StreamShared& shared)
-      : p(params), s(shared), warp(threadIdx.x / 32), lane(threadIdx.x % 32),
+      : p(params),
+        s(shared),
+        warp(threadIdx.x / 32),
+        lane(threadIdx.x % 32),
         ring(ptx::shared_address(shared.ring) + threadIdx.x / 32 * (kRing * kPairBytes)),
-        ring_end(ring + kRing * kPairBytes), policy(ptx::evict_first_policy()), ticket{shared.control} {}
+        ring_end(ring + kRing * kPairBytes),
+        policy(ptx::evict_first_policy()),
+        ticket{shared.control} {}
 
   // A unit's first inner element, and the end of it.
   __device__ __forceinline__ int unit_slice(const Ticket& t, int block) const {
@@ -474,7 +482,8 @@ struct Streamer {
 
   // The tokens of a unit that was fetched before they existed.
   __device__ __forceinline__ void load_tokens(const Ticket& t, int block) {
-    while (!tokens_exist(t)) {}
+    while (!tokens_exist(t)) {
+    }
     const int first = unit_start(t, block) + lane % 4 * 8, left = unit_end(t, block) - first;
     const T* start = static_cast<const T*>(t.tokens) + first;
 #pragma unroll
@@ -500,7 +509,8 @@ struct Streamer {
     const int blocks = ceil_div(p.hidden, 256), piece = t.row * kStreamWarps + warp;
     if (piece >= p.tokens * blocks) return;
     sum_routes<T>(p, piece / blocks, piece % blocks, lane, [this] {
-      while (!ptx::load_shared_acquire(&s.control->down_done)) {}
+      while (!ptx::load_shared_acquire(&s.control->down_done)) {
+      }
     });
   }
 
@@ -510,8 +520,10 @@ struct Streamer {
 #pragma unroll
     for (int i = 0; i < kRing; ++i) {
       if (i % kPairs == 0) {
-        if (i == 0) aim_fetch();
-        else advance_fetch();
+        if (i == 0)
+          aim_fetch();
+        else
+          advance_fetch();
         brought |= (fetch_columns > 0 ? 1u : 0u) << (i / kPairs);
       }
       fetch(i % kPairs, ring + i * kPairBytes);

@@ -191,8 +191,8 @@ class TileProduct {
 #pragma unroll
           for (int i = 0; i < 2; ++i) {
             float* sums = sums_ + i * (kSums / 2) + j * 8;
-            mma<T>(reinterpret_cast<float(&)[4]>(sums[0]), a[i], b[0], b[1]);
-            mma<T>(reinterpret_cast<float(&)[4]>(sums[4]), a[i], b[2], b[3]);
+            mma<T>(reinterpret_cast<float (&)[4]>(sums[0]), a[i], b[0], b[1]);
+            mma<T>(reinterpret_cast<float (&)[4]>(sums[4]), a[i], b[2], b[3]);
           }
         }
       }
@@ -209,13 +209,13 @@ class TileProduct {
   // A stage's products with the first kFirst tokens, and with the kSecond that follow token 128.
   template <int kFirst, int kSecond>
   __device__ __forceinline__ void multiply_groups(uint64_t a, uint64_t b) {
-    float(&first)[kFirst / 2] = reinterpret_cast<float(&)[kFirst / 2]>(sums_[0]);
+    float (&first)[kFirst / 2] = reinterpret_cast<float (&)[kFirst / 2]>(sums_[0]);
 #pragma unroll
     for (int k = 0; k < 4; ++k) {  // 16 inner elements, 32 bytes, each
       if constexpr (kFirst == 64) ptx::Wgmma<T>::n64(first, a + k * 2, b + k * 2);
       if constexpr (kFirst == 128) ptx::Wgmma<T>::n128(first, a + k * 2, b + k * 2);
       if constexpr (kSecond == 64) {
-        ptx::Wgmma<T>::n64(reinterpret_cast<float(&)[32]>(sums_[64]), a + k * 2, b + (16384 >> 4) + k * 2);
+        ptx::Wgmma<T>::n64(reinterpret_cast<float (&)[32]>(sums_[64]), a + k * 2, b + (16384 >> 4) + k * 2);
       }
     }
   }

@@ -62,10 +62,9 @@ constexpr int kMergeThreads = 256;
 // Both planners: the number of launches; 0 when there is nothing to do or, with a reason in *why_not, on refusal.
 inline int plan_live_row_routes(const native::Machine&, const LiveRowRoutesArgs& a, native::Launch launches[],
                                 int max_launches, const char** why_not) {
-  *why_not = max_launches < 1                     ? "room for no launch"
-             : a.tokens > (int64_t{1} << 30)      ? "more than 2^30 tokens"
-             : a.top_k > (int64_t{1} << 20)       ? "k above 2^20"
-                                                  : nullptr;
+  *why_not = max_launches<1 ? "room for no launch" : a.tokens>(int64_t{1} << 30) ? "more than 2^30 tokens"
+             : a.top_k > (int64_t{1} << 20)                                      ? "k above 2^20"
+                                                                                 : nullptr;
   if (*why_not != nullptr) return 0;
   LiveRoutesParams p{};
   p.ids = a.ids, p.weights = a.weights, p.live = a.live, p.live_ids = a.live_ids, p.live_weights = a.live_weights;
@@ -76,8 +75,8 @@ inline int plan_live_row_routes(const native::Machine&, const LiveRowRoutesArgs&
   native::Launch launch{};
   launch.kernel = "clover_live_row_routes";
   // With no token there is still a count to write.
-  launch.grid[0] = static_cast<uint32_t>(
-      std::max<int64_t>(1, (a.tokens + live_rows::kRoutesRows - 1) / live_rows::kRoutesRows));
+  launch.grid[0] =
+      static_cast<uint32_t>(std::max<int64_t>(1, (a.tokens + live_rows::kRoutesRows - 1) / live_rows::kRoutesRows));
   launch.block[0] = live_rows::kRoutesRows;
   launch.set_params(p);
   launches[0] = launch;
@@ -86,10 +85,10 @@ inline int plan_live_row_routes(const native::Machine&, const LiveRowRoutesArgs&
 
 inline int plan_merge_live_rows(const native::Machine&, const MergeLiveRowsArgs& a, native::Launch launches[],
                                 int max_launches, const char** why_not) {
-  *why_not = max_launches < 1                                  ? "room for no launch"
-             : a.element_bytes != 2 && a.element_bytes != 4    ? "elements of other than 2 or 4 bytes"
-             : a.width > (int64_t{1} << 40)                    ? "rows of more than 2^40 elements"
-                                                               : nullptr;
+  *why_not = max_launches < 1                               ? "room for no launch"
+             : a.element_bytes != 2 && a.element_bytes != 4 ? "elements of other than 2 or 4 bytes"
+             : a.width > (int64_t{1} << 40)                 ? "rows of more than 2^40 elements"
+                                                            : nullptr;
   if (*why_not != nullptr || a.tokens == 0 || a.width == 0) return 0;
   MergeParams p{};
   p.fresh = static_cast<const unsigned char*>(a.fresh);
@@ -107,7 +106,7 @@ inline int plan_merge_live_rows(const native::Machine&, const MergeLiveRowsArgs&
   const int piece = grid % 16 == 0 ? 16 : grid % 4 == 0 ? 4 : 2;
   p.pieces = bytes / piece;
   native::Launch launch{};
-  launch.kernel = piece == 16 ? "clover_merge_live_rows_16"
+  launch.kernel = piece == 16  ? "clover_merge_live_rows_16"
                   : piece == 4 ? "clover_merge_live_rows_4"
                                : "clover_merge_live_rows_2";
   const int64_t groups = (a.tokens + live_rows::kMergeRows - 1) / live_rows::kMergeRows;

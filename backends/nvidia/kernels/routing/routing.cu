@@ -9,9 +9,15 @@ namespace clover::nvidia::routing {
 constexpr unsigned kAll = 0xffffffffu;
 constexpr uint32_t kNothing = 0x007fffffu;  // what order_bits makes of -inf
 
-__device__ __forceinline__ float to_float(float value) { return value; }
-__device__ __forceinline__ float to_float(__nv_bfloat16 value) { return __bfloat162float(value); }
-__device__ __forceinline__ float to_float(__half value) { return __half2float(value); }
+__device__ __forceinline__ float to_float(float value) {
+  return value;
+}
+__device__ __forceinline__ float to_float(__nv_bfloat16 value) {
+  return __bfloat162float(value);
+}
+__device__ __forceinline__ float to_float(__half value) {
+  return __half2float(value);
+}
 
 // An unsigned number that orders as the float does: NaN as -inf, and -0 as +0. Never 0.
 __device__ __forceinline__ uint32_t order_bits(float value) {
@@ -235,8 +241,10 @@ __device__ __forceinline__ void block_coreset(const RoutingParams& p) {
 #pragma unroll
         for (int r = 0; r < kBlocks; ++r) {
           const float value = __shfl_sync(kAll, values[r], lane / parts * parts + i);
-          if (!p.largest) score += value;
-          else if (value > score || isnan(value)) score = value;  // a NaN, once in, stays: nothing is greater
+          if (!p.largest)
+            score += value;
+          else if (value > score || isnan(value))
+            score = value;  // a NaN, once in, stays: nothing is greater
         }
       }
     }
@@ -298,16 +306,15 @@ __device__ __forceinline__ void block_coreset(const RoutingParams& p) {
 }
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-#define CLOVER_TEAM(suffix, T, width)                                                                     \
-  extern "C" __global__ void __launch_bounds__(kTeamThreads) __cluster_dims__(kTeamBlocks, 1, 1)          \
-      clover_block_coreset_team_##suffix##_##width(const RoutingParams p) {                               \
-    block_coreset<T, width, kTeamBlocks, kTeamThreads>(p);                                                \
+#define CLOVER_TEAM(suffix, T, width)                                                            \
+  extern "C" __global__ void __launch_bounds__(kTeamThreads) __cluster_dims__(kTeamBlocks, 1, 1) \
+      clover_block_coreset_team_##suffix##_##width(const RoutingParams p) {                      \
+    block_coreset<T, width, kTeamBlocks, kTeamThreads>(p);                                       \
   }
 #else
-#define CLOVER_TEAM(suffix, T, width)                                                                     \
-  extern "C" __global__ void __launch_bounds__(1024) clover_block_coreset_##suffix##_##width(             \
-      const RoutingParams p) {                                                                            \
-    block_coreset<T, width, 1, 1024>(p);                                                                  \
+#define CLOVER_TEAM(suffix, T, width)                                                                                 \
+  extern "C" __global__ void __launch_bounds__(1024) clover_block_coreset_##suffix##_##width(const RoutingParams p) { \
+    block_coreset<T, width, 1, 1024>(p);                                                                              \
   }
 #endif
 #define CLOVER_ROUTING(suffix, T, width)                                                                            \

@@ -53,11 +53,13 @@ namespace routing {
 
 constexpr int64_t kMaxExperts = 1024;
 constexpr int64_t kMaxTopK = 32;
-constexpr int kTeamBlocks = 8;     // from sm_90 on, a cluster shares the tokens of one block_coreset block
+constexpr int kTeamBlocks = 8;  // from sm_90 on, a cluster shares the tokens of one block_coreset block
 constexpr int kTeamThreads = 128;
 
 // Kernels hold a row of logits in registers: 8, 16 or 32 a lane.
-inline int width_index(int64_t experts) { return experts <= 256 ? 0 : experts <= 512 ? 1 : 2; }
+inline int width_index(int64_t experts) {
+  return experts <= 256 ? 0 : experts <= 512 ? 1 : 2;
+}
 
 inline const char* refusal(const native::Machine& machine, const TopkSoftmaxArgs& a) {
   if (machine.warp_size != 32) return "NVIDIA routing needs 32 lanes a warp";

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Everything that a GPU shows and nothing else does, in one run: `ci/gpu_suite.sh WHEELS OUT` installs the wheels in the
+# folder WHEELS beside the Python packages that are there (torch, pytest), runs the numerical suite, graphs, streams and
+# threads, and the speed record, and leaves reports in the folder OUT.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+wheels=$1 out=$2
+site=$(mktemp -d)
+mkdir -p "$out"
+python3 -m pip install -q --no-index --no-deps --no-compile --target "$site" "$wheels"/*.whl || exit 1
+export PYTHONPATH=$site PYTHONUNBUFFERED=1
+
+failed=0
+step() {
+  local name=$1 start=$SECONDS
+  shift
+  "$@" >"$out/$name.log" 2>&1
+  local code=$?
+  printf '%-12s exit %d, %d s: %s\n' "$name" $code $((SECONDS - start)) "$(grep -v '^$' "$out/$name.log" | tail -1)"
+  [ $code -eq 0 ] || failed=1
+}
+
+step doctor python3 -m clover_ops doctor
+step numerics python3 -m pytest -q -p no:cacheprovider ${CLOVER_GPU_SELECTION--m smoke} tests/ops
+step runtime python3 -m pytest -q -p no:cacheprovider tests/gpu
+step host-cost python3 -m tests.benchmarks.host_cost --json "$out/host-cost.json"
+step speed python3 -m tests.benchmarks.gpu --json "$out/speed.json"
+cat "$out/speed.log"
+exit $failed

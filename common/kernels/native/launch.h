@@ -4,12 +4,19 @@
 // includes no CUDA and no HIP header, so the same planner serves both drivers and the SIMT harness in tests/.
 #pragma once
 
+#if defined(__HIPCC_RTC__)  // compiles device code alone; it has no standard headers, and some of their types
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+#else
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#endif
 
 namespace clover::native {
+
+#if !defined(__HIPCC_RTC__)  // what follows is for the host
 
 // The machine that a plan is made for; read from the driver, never assumed.
 struct Machine {
@@ -36,6 +43,8 @@ struct Launch {
     param_bytes = sizeof(Params);
   }
 };
+
+#endif
 
 // A strided view as kernels see it: strides in elements, unit stride in the last axis unless the kernel says otherwise.
 enum class DType : int32_t { kFloat32 = 0, kBFloat16 = 1, kFloat16 = 2 };

@@ -1,4 +1,4 @@
-"""Builds each distribution's sdist, and from an unpacked copy of it, in a folder with a space and a non-ASCII letter, its wheel.
+"""Builds each distribution's sdist and, from an unpacked copy in a folder with a space and a non-ASCII letter, its wheel.
 
 The wheel must hold the same files as the one built from the repository. Needs the build requirements installed: nothing is
 fetched.

@@ -77,7 +77,9 @@ def test_core_extras_pin_the_plugins():
     version = metadata.version(CORE)
     requires = metadata.requires(CORE) or []
     for extra in ("cpu",):
-        assert any(r.replace('"', "'") == f"clover-ops-{extra}=={version}; extra == '{extra}'" for r in requires), requires
+        assert any(r.replace('"', "'") == f"clover-ops-{extra}=={version}; extra == '{extra}'" for r in requires), (
+            requires
+        )
 
 
 def test_core_carries_headers_cmake_and_types():

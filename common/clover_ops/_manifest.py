@@ -67,7 +67,10 @@ def _take(manifest: Manifest, seen: set[str], key: str, value: str) -> None:
         words = _WORD.findall(value)
         if len(words) != 3:
             raise ManifestError("`provider` needs an operator, a slot and a name")
-        manifest.provides.append((words[0], _whole_number("slot", words[1]), words[2]))
+        slot = _whole_number("slot", words[1])
+        if any(provider[:2] == (words[0], slot) for provider in manifest.provides):
+            raise ManifestError(f"{words[0]} has two providers in slot {words[1]}")
+        manifest.provides.append((words[0], slot, words[2]))
     elif key in seen:
         raise ManifestError(f"`{key}` is given twice")
     elif key == "toolchain":

@@ -20,6 +20,11 @@ INT32 = (-(2**31), 2**31 - 1)
 # What sizing an output from wrong inputs may raise; the native library then says what was wrong with them.
 UNSIZED = (IndexError, AttributeError, TypeError, ValueError, RuntimeError, MemoryError)
 
+NEEDS_NO_GRAD = (
+    "requires grad, and clover-ops is for inference: call it under torch.no_grad() or torch.inference_mode(), or detach the "
+    "tensor"
+)
+
 # Asks run_with_workspace to make a workspace although `out` was given.
 ALLOCATE = object()
 
@@ -57,8 +62,8 @@ traced = _Traced()
 
 def compiling() -> bool:
     """Whether torch.compile or torch.export is tracing this call."""
-    torch = sys.modules.get("torch")
-    return torch is not None and torch.compiler.is_compiling()
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    return compiler is not None and compiler.is_compiling()
 
 
 # --- tensors ---------------------------------------------------------------------------------------------------------
@@ -68,14 +73,28 @@ def _module_of(tensor: Any) -> str:
     return type(tensor).__module__.partition(".")[0]
 
 
+_torch_module: Any = None
+
+
+def _torch() -> Any:
+    """The torch module if it is loaded; while another thread is still importing it, none of its tensors can be here."""
+    global _torch_module
+    if _torch_module is None:
+        torch = sys.modules.get("torch")
+        if torch is None or getattr(torch.__spec__, "_initializing", False):
+            return None
+        _torch_module = torch
+    return _torch_module
+
+
 def _is_torch(tensor: Any) -> bool:
-    torch = sys.modules.get("torch")
+    torch = _torch()
     return torch is not None and isinstance(tensor, torch.Tensor)
 
 
 def _is_numpy(tensor: Any) -> bool:
-    numpy = sys.modules.get("numpy")
-    return numpy is not None and isinstance(tensor, numpy.ndarray)
+    ndarray = getattr(sys.modules.get("numpy"), "ndarray", None)
+    return ndarray is not None and isinstance(tensor, ndarray)
 
 
 def new(like: Any, shape: tuple[int, ...], dtype: str | None, fill: int | None) -> Any:
@@ -130,10 +149,7 @@ def export(tensor: Any) -> Any:
 
 def _export_torch(tensor: Any, torch: Any, grad: bool) -> Any:
     if grad and tensor.requires_grad:
-        raise InvalidArgument(
-            "requires grad, and clover-ops is for inference: call it under torch.no_grad() or torch.inference_mode(), or "
-            "detach the tensor"
-        )
+        raise InvalidArgument(NEEDS_NO_GRAD)
     if tensor.layout is not torch.strided:
         raise InvalidArgument(f"must be a strided tensor, got layout {tensor.layout}")
     if not (tensor.is_cpu or tensor.is_cuda):
@@ -160,7 +176,7 @@ def _stream_of(tensor: Any) -> int:
 
 def _exported(operator: str, tensors: tuple[Any, ...], indices: tuple[int, ...]) -> Any:
     """The tensors as the binding takes them: int64 index tensors as int32, foreign ones as views."""
-    torch = sys.modules.get("torch")
+    torch = _torch()
     if torch is None or not _plain_torch(tensors, torch):
         return _exported_one_by_one(operator, tensors, indices, torch)
     return tensors
@@ -169,15 +185,18 @@ def _exported(operator: str, tensors: tuple[Any, ...], indices: tuple[int, ...])
 def _plain_torch(tensors: tuple[Any, ...], torch: Any) -> bool:
     """Whether all are torch tensors (or None) that need no conversion: nearly every call of nearly everyone.
 
-    Each look at a tensor costs 50 to 100 ns, so they are few: torch's lazy negation is possible in float32 and conjugation
-    in complex dtypes alone, int64 may need converting, and layouts and devices are left to the binding.
+    Each look at a tensor costs 50 to 100 ns, so they are few: torch's lazy negation comes from complex numbers, so it is
+    possible in float32 and float16, and conjugation in no plain dtype; int64 may need converting, and layouts and devices
+    are left to the binding.
     """
-    plain, float32, dtypes = torch.Tensor, torch.float32, _plain_dtypes(torch)
+    plain, float32, float16, dtypes = torch.Tensor, torch.float32, torch.float16, _plain_dtypes(torch)
     grad = torch.is_grad_enabled()
     for tensor in tensors:
         if type(tensor) is plain:
             dtype = tensor.dtype
-            if dtype not in dtypes or (dtype is float32 and tensor.is_neg()) or (grad and tensor.requires_grad):
+            if dtype not in dtypes or (grad and tensor.requires_grad):
+                return False
+            if (dtype is float32 or dtype is float16) and tensor.is_neg():
                 return False
         elif tensor is not None:
             return False
@@ -213,7 +232,7 @@ def _exported_one_by_one(operator: str, tensors: tuple[Any, ...], indices: tuple
 
 def _int32(tensor: Any) -> Any:
     """Index tensors may be int64: those become int32. Values beyond int32 are clamped, which keeps them out of range."""
-    torch = sys.modules.get("torch")
+    torch = _torch()
     dtype = getattr(tensor, "dtype", None)
     if torch is not None and dtype is torch.int64 and tensor.layout is torch.strided:
         return tensor.clamp(*INT32).to(torch.int32)
@@ -279,7 +298,12 @@ def _call(function: Any, operator: str, tensors: tuple[Any, ...], *arguments: An
 
 
 def run(
-    name: str, tensors: tuple[Any, ...], indices: tuple[int, ...], attributes: tuple[Any, ...], provider: Any, stream: Any
+    name: str,
+    tensors: tuple[Any, ...],
+    indices: tuple[int, ...],
+    attributes: tuple[Any, ...],
+    provider: Any,
+    stream: Any,
 ) -> None:
     exported = _exported(name, tensors, indices)
     handle = _handle(name, stream, tensors[0])

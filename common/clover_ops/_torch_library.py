@@ -7,6 +7,9 @@ from typing import Any
 
 import torch
 
+from ._runtime import NEEDS_NO_GRAD
+from .errors import InvalidArgument
+
 _library = torch.library.Library("clover", "DEF")
 
 
@@ -15,7 +18,21 @@ def register(name: str, schema: str, function: Callable, fake: Callable) -> None
     _library.define(name + schema)
     for key in ("CPU", "CUDA"):
         _library.impl(name, function, key)
-    torch.library.register_fake(f"clover::{name}", fake, lib=_library)
+    torch.library.register_fake(f"clover::{name}", _inference_only(name, fake), lib=_library)
+
+
+def _inference_only(name: str, fake: Callable) -> Callable:
+    """Compiled code runs the kernels without grad mode, where no call can see that a gradient is lost: refused while it is
+    traced instead."""
+
+    def checked(*arguments: Any, **keywords: Any) -> Any:
+        if torch.is_grad_enabled():
+            for argument in (*arguments, *keywords.values()):
+                if isinstance(argument, torch.Tensor) and argument.requires_grad:
+                    raise InvalidArgument(f"{name.partition('.')[0]}: a tensor {NEEDS_NO_GRAD}")
+        return fake(*arguments, **keywords)
+
+    return checked
 
 
 def returns_nothing(*_arguments: Any, **_keywords: Any) -> None:

@@ -55,7 +55,9 @@ def _operator_data(op: Operator, schema: Schema) -> list[str]:
     if op.attributes:
         lines += ["const AttributeSpec attributes[] = {", *(_attribute(op, a) for a in op.attributes), "};"]
     if op.derived:
-        rows = [f"    {{{op.symbols.index(s)}, {_lambda(op, e, 'int64_t')}}}," for s, e in op.derived]
+        rows = [
+            f"    {{{op.symbols.index(s)}, {c_string(e.text)}, {_lambda(op, e, 'int64_t')}}}," for s, e in op.derived
+        ]
         lines += ["const DerivedSpec derived[] = {", *rows, "};"]
     for i, rule in enumerate(op.require):
         names = ", ".join(str(op.symbols.index(n)) for n in rule.names)

@@ -17,6 +17,10 @@ from .text import WIDTH, banner, python_call, python_tuple
 _TYPES = {"int": "int", "float": "float", "bool": "bool", "enum": "str"}
 
 
+# torch hands the arguments of a mutating operator through functions of its own by name, beside arguments with these names.
+_TORCHS_OWN = ("ctx", "mode", "self")
+
+
 def emit(schema: Schema) -> str:
     lines = [
         banner("#"),
@@ -48,7 +52,8 @@ def _schema_text(op: Operator, outputs: bool) -> str:
             nullable = item.absent or bool(getattr(item.default, "names", ()))
             kind = _TYPES[item.type] + ("?" if nullable else "")
         default = default_text(op, item)
-        items.append(f"{kind} {item.name}" + ("" if default is None else f"={default}"))
+        name = f"{item.name}_" if item.name in _TORCHS_OWN and (outputs or op.mutable) else item.name
+        items.append(f"{kind} {name}" + ("" if default is None else f"={default}"))
     if outputs:
         items += ["*", *(f"Tensor({next(letters)}!) {t.name}" for t in op.outputs)]
     return ", ".join(items)

@@ -56,8 +56,7 @@ class DeviceScope {
     if (plugin_->enter_device == nullptr) return;
     char message[kMessageBytes] = "";
     const int32_t status = plugin_->enter_device(device_, stream, &token_, message, sizeof(message));
-    if (status != CLOVER_OK)
-      throw Error(status_of(status), std::string(call.op->name) + ": " + message);
+    if (status != CLOVER_OK) throw Error(status_of(status), std::string(call.op->name) + ": " + message);
     entered_ = true;
   }
   ~DeviceScope() {
@@ -104,8 +103,7 @@ class Dispatcher {
     if (need != 0) take_workspace(need);
     message_[0] = '\0';
     const int32_t status = chosen.provider->run(&view_, call_.args, call_.dims);
-    if (status != CLOVER_OK)
-      throw Error(status_of(status), prefix() + provider_text(chosen) + ": " + message_);
+    if (status != CLOVER_OK) throw Error(status_of(status), prefix() + provider_text(chosen) + ": " + message_);
   }
 
   uint64_t workspace_size() {

@@ -7,8 +7,8 @@
 
 namespace clover {
 
-// Validates the call, chooses a provider, checks the workspace and runs it. Throws Error. With `missing`, a workspace that is
-// absent is no error: nothing runs, and *missing is what it must hold (0 when the operator has run).
+// Validates the call, chooses a provider, checks the workspace and runs it. Throws Error. With `missing`, a workspace
+// that is absent is no error: nothing runs, and *missing is what it must hold (0 when the operator has run).
 void run_operator(uint32_t op, const clover_handle* handle, const void* args, uint64_t* missing = nullptr);
 
 // The largest workspace that a provider which takes the call asks for; of the handle's slot alone when it names one.

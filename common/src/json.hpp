@@ -1,5 +1,5 @@
-// Just enough JSON to write: objects and arrays nested by the caller, strings escaped. Bytes that are no UTF-8, as a file
-// name or a broken manifest may hold, become U+FFFD: readers refuse the whole text for one of them.
+// Just enough JSON to write: objects and arrays nested by the caller, strings escaped. Bytes that are no UTF-8, as a
+// file name or a broken manifest may hold, become U+FFFD: readers refuse the whole text for one of them.
 #pragma once
 
 #include <cstdint>

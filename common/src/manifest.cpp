@@ -21,8 +21,7 @@ constexpr unsigned long kLargestNumber = 1000000;
 uint32_t whole_number(const std::string& path, int line, const std::string& key, const std::string& text) {
   const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   const unsigned long value = digits ? std::strtoul(text.c_str(), nullptr, 10) : 0;
-  if (!digits || value > kLargestNumber)
-    broken(path, line, "`" + key + "` must be a whole number, got `" + text + "`");
+  if (!digits || value > kLargestNumber) broken(path, line, "`" + key + "` must be a whole number, got `" + text + "`");
   return static_cast<uint32_t>(value);
 }
 
@@ -56,8 +55,8 @@ Manifest read_manifest(const std::string& path) {
     if (seen.empty()) {
       if (key != "clover-plugin") broken(path, line, "not a plugin manifest: must begin with `clover-plugin 1`");
       if (value != "1")
-        throw Error(CLOVER_ABI_MISMATCH, path + ":" + std::to_string(line) + ": manifest format " + value +
-                                             ", this library reads format 1");
+        throw Error(CLOVER_ABI_MISMATCH,
+                    path + ":" + std::to_string(line) + ": manifest format " + value + ", this library reads format 1");
     } else if (key == "architecture") {
       manifest.architectures.push_back(value);
     } else if (key == "provider") {

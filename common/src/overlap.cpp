@@ -11,6 +11,10 @@ namespace {
 
 using Wide = __int128;
 
+// No processor addresses more than 57 bits, so no tensor's steps along an axis lead further; products of them stay in
+// range.
+constexpr Wide kReach = Wide{1} << 57;
+
 // Addresses of two tensors meet where  sum_k stride_k * d_k  lies in a window, each d_k in an interval. Terms with one
 // stride are merged, so two interleaved tensors have a term per nesting level and the search below visits a handful of
 // nodes. It is exact; only when a contrived layout exhausts the work limit does it answer "may overlap".
@@ -79,7 +83,7 @@ bool byte_range(const clover_tensor& tensor, uintptr_t* first, uintptr_t* end) {
   Wide low = 0, high = 0;
   for (int32_t i = 0; i < tensor.ndim; ++i) {
     const Wide steps = Wide(tensor.shape[i] - 1) * stride_of(tensor, i);
-    if (steps > Wide(INT64_MAX) || steps < -Wide(INT64_MAX)) return false;  // times the item size it could overflow
+    if (steps > kReach || steps < -kReach) return false;
     (steps < 0 ? low : high) += steps * item;
   }
   const Wide base = Wide(reinterpret_cast<uintptr_t>(tensor.data)) + tensor.byte_offset;

@@ -72,6 +72,7 @@ struct RuleSpec {
 
 struct DerivedSpec {
   int16_t symbol;
+  const char* text;
   int64_t (*value)(const int64_t* d);
 };
 

@@ -26,7 +26,7 @@ const char* device_type_name(int32_t device_type) {
 }
 
 std::string device_text(int32_t device_type, int32_t device_id) {
-  if (device_type == CLOVER_CPU) return "cpu";
+  if (device_type == CLOVER_CPU && device_id == 0) return "cpu";
   const std::string name = device_type_name(device_type);
   return (name == "device" ? name + "(" + std::to_string(device_type) + ")" : name) + ":" + std::to_string(device_id);
 }

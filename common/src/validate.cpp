@@ -285,12 +285,14 @@ class Validator {
   void check_rules() const {
     for (const RuleSpec& rule : op_.rules) {
       if (rule.holds(call_->dims)) continue;
-      std::string values;
+      std::string values, origins;
       for (int32_t i = 0; i < rule.symbol_count; ++i) {
         const int16_t symbol = rule.symbols[i];
         values += (i ? ", " : "") + std::string(op_.symbols[symbol]) + " = " + std::to_string(call_->dims[symbol]);
+        for (const DerivedSpec& derived : op_.derived)
+          if (derived.symbol == symbol) origins += std::string("; ") + op_.symbols[symbol] + " is " + derived.text;
       }
-      refuse(std::string("needs ") + rule.text + ", got " + values);
+      refuse(std::string("needs ") + rule.text + ", got " + values + origins);
     }
   }
 

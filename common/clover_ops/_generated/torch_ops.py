@@ -332,8 +332,8 @@ def _block_coreset_into(
 
 register(
     "block_coreset.into",
-    "(Tensor logits, Tensor cu_seqlens, Tensor? live, int k, int budget, str mode=\"vote\", float? top_p=None, bool"
-    " renormalize=False, *, Tensor(a!) coreset, Tensor(b!) ids, Tensor(c!) weights) -> ()",
+    "(Tensor logits, Tensor cu_seqlens, Tensor? live, int k, int budget, str mode_=\"vote\", float? top_p=None, "
+    "bool renormalize=False, *, Tensor(a!) coreset, Tensor(b!) ids, Tensor(c!) weights) -> ()",
     _block_coreset_into,
     returns_nothing,
 )

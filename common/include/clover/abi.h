@@ -80,8 +80,8 @@ CLOVER_EXPORT int32_t clover_load_plugin(const char* manifest_path);
 CLOVER_EXPORT int32_t clover_discover_plugins(void);
 
 /* Any operator by its number; `args` is its clover_<op>_args. What clover_<op> and clover_<op>_workspace_size do. With
- * `missing`, a call whose handle has no workspace is not refused for that: it does nothing and stores the bytes it needs (0
- * when it has run). */
+ * `missing`, a call whose handle has no workspace is not refused for that: it does nothing and stores the bytes it
+ * needs (0 when it has run). */
 CLOVER_EXPORT int32_t clover_call_operator(uint32_t op, const clover_handle* handle, const void* args,
                                            uint64_t* missing);
 CLOVER_EXPORT int32_t clover_operator_workspace_size(uint32_t op, const clover_handle* handle, const void* args,

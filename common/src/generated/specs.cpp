@@ -224,7 +224,7 @@ const AttributeSpec attributes[] = {
      nullptr, 0, [](const int64_t* d) -> double { return static_cast<double>(d[0]); }},
 };
 const DerivedSpec derived[] = {
-    {9, [](const int64_t* d) -> int64_t { return sat::div(sat::sub(d[1], sat::mul(d[2], d[3])), sat::mul(2, d[7])); }},
+    {9, "(C - HV * V) // (2 * K)", [](const int64_t* d) -> int64_t { return sat::div(sat::sub(d[1], sat::mul(d[2], d[3])), sat::mul(2, d[7])); }},
 };
 const int16_t rule0_symbols[] = {4};
 const int16_t rule1_symbols[] = {7};

@@ -56,13 +56,21 @@ struct ReplayKernel {
   const char* name;
 };
 
-#define CLOVER_REPLAY_KERNELS(X)                                                                            \
-  X(kBFloat16, bf16, 64, 1)                                                                                 \
-  X(kBFloat16, bf16, 64, 4)                                                                                 \
-  X(kBFloat16, bf16, 128, 1)                                                                                \
-  X(kBFloat16, bf16, 128, 4) X(kFloat16, fp16, 64, 1) X(kFloat16, fp16, 64, 4) X(kFloat16, fp16, 128, 1)    \
-      X(kFloat16, fp16, 128, 4) X(kFloat32, fp32, 64, 1) X(kFloat32, fp32, 64, 4) X(kFloat32, fp32, 128, 1) \
-          X(kFloat32, fp32, 128, 4)
+// clang-format off
+#define CLOVER_REPLAY_KERNELS(X) \
+  X(kBFloat16, bf16, 64, 1)   \
+  X(kBFloat16, bf16, 64, 4)   \
+  X(kBFloat16, bf16, 128, 1)  \
+  X(kBFloat16, bf16, 128, 4)  \
+  X(kFloat16, fp16, 64, 1)    \
+  X(kFloat16, fp16, 64, 4)    \
+  X(kFloat16, fp16, 128, 1)   \
+  X(kFloat16, fp16, 128, 4)   \
+  X(kFloat32, fp32, 64, 1)    \
+  X(kFloat32, fp32, 64, 4)    \
+  X(kFloat32, fp32, 128, 1)   \
+  X(kFloat32, fp32, 128, 4)
+// clang-format on
 
 inline constexpr ReplayKernel kReplayKernels[] = {
 #define CLOVER_ROW(dtype, tag, key_dim, rows) \

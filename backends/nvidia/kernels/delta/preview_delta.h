@@ -75,14 +75,24 @@ struct BlockKernel {
   const char* name;
 };
 
-#define CLOVER_PREVIEW_BLOCK_KERNELS(X)                                                                         \
-  X(kBFloat16, bf16, 1, 128, 16, 32)                                                                            \
-  X(kBFloat16, bf16, 1, 128, 32, 32)                                                                            \
-  X(kBFloat16, bf16, 1, 128, 64, 32)                                                                            \
-  X(kBFloat16, bf16, 1, 128, 16, 128) X(kBFloat16, bf16, 1, 128, 32, 128) X(kBFloat16, bf16, 1, 128, 64, 128)   \
-      X(kBFloat16, bf16, 1, 64, 16, 32) X(kBFloat16, bf16, 1, 64, 32, 32) X(kBFloat16, bf16, 1, 64, 64, 32)     \
-          X(kFloat16, fp16, 2, 128, 16, 32) X(kFloat16, fp16, 2, 128, 32, 32) X(kFloat16, fp16, 2, 128, 64, 32) \
-              X(kFloat16, fp16, 2, 64, 16, 32) X(kFloat16, fp16, 2, 64, 32, 32) X(kFloat16, fp16, 2, 64, 64, 32)
+// clang-format off
+#define CLOVER_PREVIEW_BLOCK_KERNELS(X) \
+  X(kBFloat16, bf16, 1, 128, 16, 32)   \
+  X(kBFloat16, bf16, 1, 128, 32, 32)   \
+  X(kBFloat16, bf16, 1, 128, 64, 32)   \
+  X(kBFloat16, bf16, 1, 128, 16, 128)  \
+  X(kBFloat16, bf16, 1, 128, 32, 128)  \
+  X(kBFloat16, bf16, 1, 128, 64, 128)  \
+  X(kBFloat16, bf16, 1, 64, 16, 32)    \
+  X(kBFloat16, bf16, 1, 64, 32, 32)    \
+  X(kBFloat16, bf16, 1, 64, 64, 32)    \
+  X(kFloat16, fp16, 2, 128, 16, 32)    \
+  X(kFloat16, fp16, 2, 128, 32, 32)    \
+  X(kFloat16, fp16, 2, 128, 64, 32)    \
+  X(kFloat16, fp16, 2, 64, 16, 32)     \
+  X(kFloat16, fp16, 2, 64, 32, 32)     \
+  X(kFloat16, fp16, 2, 64, 64, 32)
+// clang-format on
 
 inline constexpr BlockKernel kBlockKernels[] = {
 #define CLOVER_ROW(dtype, tag, splits, key_dim, width, rows) \

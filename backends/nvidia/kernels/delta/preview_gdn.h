@@ -49,10 +49,15 @@ struct GdnKernel {
   const char* name;
 };
 
+// clang-format off
 #define CLOVER_PREVIEW_GDN_KERNELS(X) \
-  X(kBFloat16, bf16, 32, 64)          \
-  X(kBFloat16, bf16, 32, 128)         \
-  X(kBFloat16, bf16, 64, 64) X(kFloat16, fp16, 32, 64) X(kFloat16, fp16, 32, 128) X(kFloat16, fp16, 64, 64)
+  X(kBFloat16, bf16, 32, 64)   \
+  X(kBFloat16, bf16, 32, 128)  \
+  X(kBFloat16, bf16, 64, 64)   \
+  X(kFloat16, fp16, 32, 64)    \
+  X(kFloat16, fp16, 32, 128)   \
+  X(kFloat16, fp16, 64, 64)
+// clang-format on
 
 inline constexpr GdnKernel kGdnKernels[] = {
 #define CLOVER_ROW(dtype, tag, width, rows) \

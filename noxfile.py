@@ -88,7 +88,7 @@ def demo(session: nox.Session) -> None:
 def test_cpu(session: nox.Session) -> None:
     """Test the installed wheels: the smoke selection, or everything with `-- --full`. Other arguments go to pytest."""
     arguments = list(session.posargs)
-    selection = ["-m", "smoke"]
+    selection = ["-n", "auto", "-m", "smoke"]
     if "--full" in arguments:
         arguments.remove("--full")
         selection = ["-n", "auto"]

@@ -1,0 +1,134 @@
+#include "kernels.hpp"
+
+#include <string>
+
+namespace clover::device {
+namespace {
+
+std::atomic<size_t> all_loaded_modules{0};
+
+// While a thread loads a code object, the capture of a stream by another one must not be in its way.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() { exchange(); }
+  ~RelaxedCapture() { exchange(); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  void exchange() {
+    if (Driver::table().ThreadExchangeStreamCaptureMode != nullptr)
+      Driver::table().ThreadExchangeStreamCaptureMode(&mode_);
+  }
+  int mode_ = driver::kCaptureModeRelaxed;
+};
+
+}  // namespace
+
+size_t loaded_module_count() {
+  return all_loaded_modules.load();
+}
+
+Kernels::Kernels(const Device& device) : device_(device) {
+  const CodeObjects& objects = code_objects();
+  for (size_t u = 0; u < objects.unit_count; ++u) {
+    const Unit& unit = objects.units[u];
+    const Image* image = choose_image(unit, device.architecture());
+    // A unit that has nothing for this device still lends its kernels' names, so that asking for one says why.
+    const Image& names = image != nullptr ? *image : unit.images[0];
+    modules_.push_back(std::make_unique<Module>());
+    Module* module = modules_.back().get();
+    module->unit = &unit;
+    module->image = image;
+    for (size_t k = 0; k < names.kernel_count; ++k) {
+      Entry& entry = entries_[names.kernels[k]];
+      if (entry.module != nullptr && entry.module->image != nullptr) continue;
+      entry.module = module;
+    }
+  }
+}
+
+const Kernel& Kernels::find(const char* name, driver::Stream stream) {
+  const auto found = entries_.find(name);
+  if (found == entries_.end())
+    throw Failure(CLOVER_COMPILE_ERROR,
+                  "kernel " + std::string(name) +
+                      " is not among the plugin's code objects; its device code and its library are "
+                      "not of one build: reinstall the plugin");
+  Entry& entry = found->second;
+  if (const Kernel* kernel = entry.kernel.load(std::memory_order_acquire)) return *kernel;
+
+  if (entry.module->image == nullptr)
+    throw Failure(CLOVER_COMPILE_ERROR, "kernel " + std::string(name) + " was not compiled for " +
+                                            device_name(device_.ordinal()) + " (" + device_.label() +
+                                            ", architecture " + device_.architecture() +
+                                            "); the plugin holds: " + code_objects().architectures);
+  int capturing = 0;
+  check("StreamIsCapturing", Driver::table().StreamIsCapturing(stream, &capturing),
+        "before loading kernel " + std::string(name));
+  if (capturing != 0)
+    throw Failure(CLOVER_COMPILE_ERROR, "kernel " + std::string(name) + " is not loaded on " +
+                                            device_name(device_.ordinal()) +
+                                            " and the stream is being captured; call clover::warmup "
+                                            "(clover_ops.warmup in Python) before capture");
+  load(entry.module);
+  return *entry.kernel.load(std::memory_order_acquire);
+}
+
+void Kernels::load_all() {
+  for (const auto& module : modules_)
+    if (module->image != nullptr) load(module.get());
+}
+
+// A failure leaves the module as it was, so that a later call tries again.
+void Kernels::load(Module* module) {
+  const std::lock_guard<std::mutex> lock(module->mutex);
+  if (module->loaded) return;
+  const RelaxedCapture relaxed;
+  const Image& image = *module->image;
+  driver::Module loaded = nullptr;
+  check("ModuleLoadData", Driver::ModuleLoadData(&loaded, image.data),
+        "for the code object " + std::string(module->unit->name) + " (" + image.architecture + ") on " +
+            device_name(device_.ordinal()));
+  std::vector<Kernel> kernels;
+  kernels.reserve(image.kernel_count);
+  try {
+    for (size_t k = 0; k < image.kernel_count; ++k) kernels.push_back(look_up(loaded, image.kernels[k]));
+  } catch (...) {
+    Driver::ModuleUnload(loaded);
+    throw;
+  }
+  module->kernels = std::move(kernels);
+  module->loaded = true;
+  for (size_t k = 0; k < image.kernel_count; ++k) {
+    Entry& entry = entries_.at(image.kernels[k]);
+    if (entry.module == module) entry.kernel.store(&module->kernels[k], std::memory_order_release);
+  }
+  ++loaded_modules_;
+  ++all_loaded_modules;
+}
+
+// Everything that a launch checks, and the opt-in to all the shared memory that the device has, is asked for once.
+Kernel Kernels::look_up(driver::Module loaded, const char* name) const {
+  const std::string which = "for kernel " + std::string(name);
+  Kernel kernel;
+  check("ModuleGetFunction", Driver::ModuleGetFunction(&kernel.function, loaded, name), which);
+  int fixed = 0;
+  check("FuncGetAttribute", Driver::FuncGetAttribute(&fixed, driver::kFuncAttributeSharedSizeBytes, kernel.function),
+        which);
+  kernel.shared_bytes = device_.machine().shared_bytes_optin - fixed;
+  check("FuncSetAttribute",
+        Driver::FuncSetAttribute(kernel.function, driver::kFuncAttributeMaxDynamicSharedSizeBytes,
+                                 static_cast<int>(kernel.shared_bytes)),
+        which);
+  int threads = 0;
+  if (Driver::FuncGetAttribute(&threads, driver::kFuncAttributeMaxThreadsPerBlock, kernel.function) == driver::kSuccess)
+    kernel.threads_per_block = threads;
+  size_t offset = 0, bytes = 0;
+  if (Driver::table().FuncGetParamInfo != nullptr &&
+      Driver::table().FuncGetParamInfo(kernel.function, 0, &offset, &bytes) == driver::kSuccess)
+    kernel.param_bytes = bytes;
+  return kernel;
+}
+
+}  // namespace clover::device

@@ -119,7 +119,7 @@ def main() -> int:
         print(f"{entry['row']:<52} {figures}  {verdict:<6} {entry['target']:<38} {peers}")
     if arguments.json:
         record = {
-            "command": " ".join(sys.argv),
+            "command": "python -m tests.benchmarks.gpu " + " ".join(sys.argv[1:]),
             "date": time.strftime("%Y-%m-%d"),
             "device": torch.cuda.get_device_name(),
             "torch": torch.__version__,

@@ -69,6 +69,7 @@ def test_plugin_is_announced_and_carries_its_manifest(name):
     package = name.replace("-", "_")
     (entry,) = [e for e in metadata.entry_points(group="clover_ops.backends") if e.dist.metadata["Name"] == name]
     assert entry.value == package
+    assert f"{package}/__init__.py" in files(name)
     assert f"{package}/plugin.manifest" in files(name)
     assert f"{package}/lib{package}.so" in files(name)
 

@@ -81,7 +81,7 @@ def _needs(op: Operator) -> list[tuple[int, int]]:
 
 
 def _lambda(op: Operator, expression: Expression, result: str) -> str:
-    text = expression.tree and _indexed(op, expression)
+    text = _indexed(op, expression)
     used = "d" if expression.names else ""
     return f"[](const int64_t* {used}) -> {result} {{ return {text}; }}"
 

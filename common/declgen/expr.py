@@ -34,9 +34,6 @@ class Expression:
         """C++ over int64 that saturates instead of overflowing; `name` formats a symbol."""
         return _cpp(self.tree, name)
 
-    def python(self) -> str:
-        return ast.unparse(self.tree)
-
 
 @dataclass(frozen=True)
 class Linear:
@@ -46,9 +43,6 @@ class Linear:
     mul: int
     add: int
     text: str
-
-    def python(self) -> str:
-        return Expression(self.text, ()).python()
 
 
 def parse(text: str) -> Expression:

@@ -41,17 +41,7 @@ def plan():
         yield lambda t=tokens: r.moe(t, "ahead of _grouped_mm", lambda floor: math.nan)
     yield lambda: r.moe(32, "<= 0.35 x plain T = 32", lambda floor: math.nan, coreset=True)
     yield lambda: r.coreset_row(32)
-    yield from (lambda row=row: row for row in _Lazy(r.streaming))
-
-
-class _Lazy:
-    """The rows of a maker that makes several, made on first use."""
-
-    def __init__(self, make):
-        self.make = make
-
-    def __iter__(self):
-        return iter(self.make())
+    yield from (lambda row=row: row for row in r.streaming())
 
 
 def measure(row: r.Row, bandwidth: float) -> dict:

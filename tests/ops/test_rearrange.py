@@ -46,6 +46,11 @@ def smoke_cases():
     for (src, dst), dtype in zip(EACH_ONCE * 4, cycle(TYPES)):
         for shape in SMOKE_SHAPES:
             yield RearrangeCase(dtype, shape, src, dst, smoke=True)
+    # Large enough for copies by tiles: in patches of a few elements, and element by element.
+    for dtype in ("uint8", "bf16", "fp32", "fp64"):
+        for shape in ((3, 136, 72), (40, 33)):
+            yield RearrangeCase(dtype, shape, "swapped", "dense", smoke=True)
+            yield RearrangeCase(dtype, shape, "dense", "reversed", smoke=True)
     yield RearrangeCase("bf16", (4, 33), REPEATED, "dense", smoke=True)
     yield RearrangeCase("bf16", (4, 0, 3), "dense", "dense", smoke=True)
 

@@ -44,13 +44,12 @@ __device__ __forceinline__ void convolve_one(const ConvParams& p, const Sequence
   *y = from_float<Y>(p.with_silu ? silu(sum) : sum);
 }
 
-// Calls body(sequence, slot, t, whether the token before was of this sequence too) for the present tokens among
-// kConvTokens.
+// Calls body(sequence, slot, t, whether the token before was of this sequence too) for the present tokens of a run.
 template <class Body>
 __device__ __forceinline__ void for_each_token(const ConvParams& p, int64_t first, const Body& body) {
   int64_t previous = -1;
   Sequence sequence{0, 0, false};
-  for (int64_t t = first; t < first + kConvTokens && t < p.tokens; ++t) {
+  for (int64_t t = first; t < first + p.run && t < p.tokens; ++t) {
     const bool inside = previous >= 0 && t < sequence.begin + sequence.length;
     const int64_t n = inside ? previous : sequence_of(p.cu_seqlens, p.sequences, t);
     if (n >= 0 && n != previous) sequence = conv_sequence(p, n);
@@ -61,48 +60,101 @@ __device__ __forceinline__ void for_each_token(const ConvParams& p, int64_t firs
 
 template <class T, class Y>
 __device__ __forceinline__ void convolve(const ConvParams& p) {
-  const int64_t count = ((p.tokens + kConvTokens - 1) / kConvTokens) * p.channels;
+  const int64_t count = quotient(p.tokens + p.run - 1, p.run) * p.channels;
   for (int64_t item = grid_thread(); item < count; item += grid_threads()) {
-    const int64_t group = item / p.channels, channel = item - group * p.channels;
-    for_each_token(p, group * kConvTokens, [&](const Sequence& sequence, int64_t slot, int64_t t, bool) {
+    const int64_t group = quotient(item, p.channels), channel = item - group * p.channels;
+    for_each_token(p, group * p.run, [&](const Sequence& sequence, int64_t slot, int64_t t, bool) {
       convolve_one<T, Y>(p, sequence, slot, t, channel);
     });
   }
 }
 
-// kConvTaps taps and kConvGroup channels at once; the inputs of the tokens before stay in registers.
+// What kConvGroup channels are multiplied by.
+struct Taps {
+  float weight[kConvGroup * kConvTaps], bias[kConvGroup];
+};
+
+// One token's output from the inputs of the last kConvTaps tokens, oldest first.
+template <class Y>
+__device__ __forceinline__ void store_output(const ConvParams& p, const Taps& taps, const float (&z0)[kConvGroup],
+                                             const float (&z1)[kConvGroup], const float (&z2)[kConvGroup],
+                                             const float (&z3)[kConvGroup], int64_t token, int64_t channel) {
+  float out[kConvGroup];
+#pragma unroll
+  for (int c = 0; c < kConvGroup; ++c) {
+    const float* weight = taps.weight + c * kConvTaps;
+    const float sum = taps.bias[c] + weight[0] * z0[c] + weight[1] * z1[c] + weight[2] * z2[c] + weight[3] * z3[c];
+    out[c] = p.with_silu ? silu(sum) : sum;
+  }
+  store_floats(static_cast<Y*>(p.y) + token * p.y_token + channel, out);
+}
+
+// Whether a full run and the inputs before it belong to one present sequence.
+__device__ __forceinline__ bool run_is_inside(const ConvParams& p, int64_t first) {
+  if (p.run != kConvTokens || first + kConvTokens > p.tokens) return false;
+  const int64_t n = sequence_of(p.cu_seqlens, p.sequences, first);
+  if (n < 0) return false;
+  const Sequence sequence = conv_sequence(p, n);
+  return sequence.present && sequence.begin + kConvTaps - 1 <= first &&
+         first + kConvTokens <= sequence.begin + sequence.length;
+}
+
+// The common case of a long sequence: all inputs are asked for at once.
+template <class T, class Y>
+__device__ __forceinline__ void convolve_run(const ConvParams& p, const Taps& taps, int64_t first, int64_t channel) {
+  constexpr int kInputs = kConvTokens + kConvTaps - 1;
+  T raw[kInputs][kConvGroup];
+  const T* x = static_cast<const T*>(p.x) + (first - (kConvTaps - 1)) * p.x_token + channel;
+#pragma unroll
+  for (int i = 0; i < kInputs; ++i) load_elements(x + i * p.x_token, raw[i]);
+  float z[kInputs][kConvGroup];
+#pragma unroll
+  for (int i = 0; i < kInputs; ++i) {
+#pragma unroll
+    for (int c = 0; c < kConvGroup; ++c) z[i][c] = to_float(raw[i][c]);
+  }
+#pragma unroll
+  for (int t = 0; t < kConvTokens; ++t)
+    store_output<Y>(p, taps, z[t], z[t + 1], z[t + 2], z[t + 3], first + t, channel);
+}
+
+// Any run, token by token; the inputs of the tokens before stay in registers.
+template <class T, class Y>
+__device__ __forceinline__ void convolve_steps(const ConvParams& p, const Taps& taps, int64_t first, int64_t channel) {
+  float window[kConvTaps][kConvGroup];
+  for_each_token(p, first, [&](const Sequence& sequence, int64_t slot, int64_t t, bool goes_on) {
+#pragma unroll
+    for (int j = 0; j + 1 < kConvTaps; ++j) {
+      if (goes_on) {
+#pragma unroll
+        for (int c = 0; c < kConvGroup; ++c) window[j][c] = window[j + 1][c];
+      } else {
+        load_input<T>(p, sequence, slot, t, kConvTaps - 1 - j, channel, window[j]);
+      }
+    }
+    load_input<T>(p, sequence, slot, t, 0, channel, window[kConvTaps - 1]);
+    store_output<Y>(p, taps, window[0], window[1], window[2], window[3], sequence.begin + t, channel);
+  });
+}
+
+// kConvTaps taps and kConvGroup channels at once.
 template <class T, class Y>
 __device__ __forceinline__ void convolve_groups(const ConvParams& p) {
+  static_assert(kConvTaps == 4, "store_output names each tap");
   const int64_t channel_groups = p.channels / kConvGroup;
-  const int64_t count = ((p.tokens + kConvTokens - 1) / kConvTokens) * channel_groups;
+  const int64_t count = quotient(p.tokens + p.run - 1, p.run) * channel_groups;
   for (int64_t item = grid_thread(); item < count; item += grid_threads()) {
-    const int64_t group = item / channel_groups, channel = (item - group * channel_groups) * kConvGroup;
-    float weight[kConvGroup * kConvTaps], bias[kConvGroup], window[kConvTaps][kConvGroup];
-    load_floats(static_cast<const T*>(p.weight) + channel * kConvTaps, weight);
+    const int64_t group = quotient(item, channel_groups), channel = (item - group * channel_groups) * kConvGroup;
+    Taps taps;
+    load_floats(static_cast<const T*>(p.weight) + channel * kConvTaps, taps.weight);
 #pragma unroll
-    for (int c = 0; c < kConvGroup; ++c) bias[c] = 0.0f;
-    if (p.bias != nullptr) load_floats(static_cast<const T*>(p.bias) + channel, bias);
-    for_each_token(p, group * kConvTokens, [&](const Sequence& sequence, int64_t slot, int64_t t, bool goes_on) {
-#pragma unroll
-      for (int j = 0; j + 1 < kConvTaps; ++j) {
-        if (goes_on) {
-#pragma unroll
-          for (int c = 0; c < kConvGroup; ++c) window[j][c] = window[j + 1][c];
-        } else {
-          load_input<T>(p, sequence, slot, t, kConvTaps - 1 - j, channel, window[j]);
-        }
-      }
-      load_input<T>(p, sequence, slot, t, 0, channel, window[kConvTaps - 1]);
-      float out[kConvGroup];
-#pragma unroll
-      for (int c = 0; c < kConvGroup; ++c) {
-        float sum = bias[c];
-#pragma unroll
-        for (int j = 0; j < kConvTaps; ++j) sum += weight[c * kConvTaps + j] * window[j][c];
-        out[c] = p.with_silu ? silu(sum) : sum;
-      }
-      store_floats(static_cast<Y*>(p.y) + (sequence.begin + t) * p.y_token + channel, out);
-    });
+    for (int c = 0; c < kConvGroup; ++c) taps.bias[c] = 0.0f;
+    if (p.bias != nullptr) load_floats(static_cast<const T*>(p.bias) + channel, taps.bias);
+    if (run_is_inside(p, group * p.run)) {
+      convolve_run<T, Y>(p, taps, group * p.run, channel);
+    } else {
+      convolve_steps<T, Y>(p, taps, group * p.run, channel);
+    }
   }
 }
 
@@ -111,7 +163,7 @@ template <class T>
 __device__ __forceinline__ void remember(const ConvParams& p) {
   const int64_t count = p.sequences * p.channels;
   for (int64_t item = grid_thread(); item < count; item += grid_threads()) {
-    const int64_t n = item / p.channels, channel = item - n * p.channels;
+    const int64_t n = quotient(item, p.channels), channel = item - n * p.channels;
     const Sequence sequence = conv_sequence(p, n);
     const int64_t from = p.initial[n], to = p.final[n];
     if (!sequence.present || to < 0 || (sequence.length == 0 && from == to)) continue;

@@ -8,7 +8,7 @@
 namespace clover::native {
 
 constexpr int kConvGroup = 8;   // channels that a thread handles at once where rows are aligned
-constexpr int kConvTokens = 4;  // tokens that a thread computes one after another
+constexpr int kConvTokens = 8;  // tokens that a thread computes, where there are enough of them
 constexpr int kConvTaps = 4;    // what the grouped kernels are made for
 
 // Strides in elements; the last axis has unit stride.
@@ -24,6 +24,7 @@ struct ConvParams {
   int64_t x_token, weight_channel, state_slot, state_channel, y_token;
   int64_t tokens, channels, taps, sequences, slots;
   int32_t with_silu;
+  int32_t run;  // tokens that a thread computes one after another: kConvTokens, or 1
 };
 
 struct ConvArgs {
@@ -48,8 +49,10 @@ inline Launch output_launch(const Machine& machine, const ConvParams& p, DType d
                                              : CLOVER_DTYPE_NAMES("clover_portable_conv_to_f32")
                            : groups ? CLOVER_DTYPE_NAMES("clover_portable_conv_x8")
                                     : CLOVER_DTYPE_NAMES("clover_portable_conv");
-  const int64_t threads = divide_up(p.tokens, kConvTokens) * (p.channels / (groups ? kConvGroup : 1));
-  return make_launch(names.of(dtype), loop_blocks(machine, threads), p);
+  const int64_t columns = p.channels / (groups ? kConvGroup : 1);
+  ConvParams call = p;
+  call.run = p.tokens * columns >= int64_t{kConvTokens} * 4 * kBlockThreads * machine.multiprocessors ? kConvTokens : 1;
+  return make_launch(names.of(dtype), loop_blocks(machine, divide_up(p.tokens, call.run) * columns), call);
 }
 
 }  // namespace convolution

@@ -7,85 +7,197 @@ namespace {
 
 // ---- gated_delta_net_gating ----
 
-// In double: where the decay is the product of a huge and a tiny number, FP32 would lose it.
-__device__ __forceinline__ float log_decay(double A_log, double x) {
+// -exp(A_log) softplus(a + dt_bias) in double, for where a factor lies outside FP32 although the product does not.
+__device__ __forceinline__ float log_decay_exact(double A_log, double x) {
   if (x < -37.0) return static_cast<float>(-exp(A_log + x));  // softplus(x) is e^x to double precision
   const double softplus = x > 20.0 ? x : log1p(exp(x));
   return static_cast<float>(-exp(A_log) * softplus);
+}
+
+// What a head's decay needs besides its token.
+struct DecayHead {
+  float A_log, bias, factor;  // factor = exp(A_log)
+};
+
+__device__ __forceinline__ DecayHead decay_head(float A_log, float bias) {
+  return {A_log, bias, expf(A_log)};
+}
+
+__device__ __forceinline__ float log_decay(const DecayHead& head, float a) {
+  // The sum's rounding error would be magnified by exp(): `rest` is what it left out.
+  const float x = a + head.bias, shifted = x - a, rest = (a - (x - shifted)) + (head.bias - shifted);
+  const bool plain = head.A_log > -40.0f && head.A_log < 40.0f && x > -40.0f && x < 1e6f;
+  if (!plain) return log_decay_exact(head.A_log, static_cast<double>(a) + head.bias);
+  if (x > 20.0f) return -head.factor * x;
+  const float power = expf(x);
+  return -head.factor * log1pf(power + power * rest);
+}
+
+__device__ __forceinline__ float gate_of(float b) {
+  return b < -80.0f ? static_cast<float>(exp(static_cast<double>(b))) : reciprocal(1.0f + expf(-b));
 }
 
 template <class T>
 __device__ __forceinline__ void gating(const GatingParams& p) {
   const int64_t count = p.tokens * p.heads;
   for (int64_t item = grid_thread(); item < count; item += grid_threads()) {
-    const int64_t t = item / p.heads, head = item - t * p.heads;
+    const int64_t t = quotient(item, p.heads), head = item - t * p.heads;
     const float a = to_float(static_cast<const T*>(p.a)[t * p.a_token + head * p.a_head]);
     const float b = to_float(static_cast<const T*>(p.b)[t * p.b_token + head * p.b_head]);
-    const double x = static_cast<double>(a) + to_float(static_cast<const T*>(p.dt_bias)[head]);
-    p.g[t * p.g_token + head] = log_decay(p.A_log[head], x);
-    p.beta[t * p.beta_token + head] = static_cast<float>(1.0 / (1.0 + exp(-static_cast<double>(b))));
+    const float bias = to_float(static_cast<const T*>(p.dt_bias)[head]);
+    p.g[t * p.g_token + head] = log_decay(decay_head(p.A_log[head], bias), a);
+    p.beta[t * p.beta_token + head] = gate_of(b);
+  }
+}
+
+// Eight heads at once; a thread keeps its heads and goes through the tokens.
+template <class T>
+__device__ __forceinline__ void gating_groups(const GatingParams& p) {
+  constexpr int kGroup = kRowGroup;
+  const int64_t groups = p.heads / kGroup, rows = quotient(grid_threads(), groups);
+  const int64_t row = quotient(grid_thread(), groups), first = (grid_thread() - row * groups) * kGroup;
+  if (row >= rows) return;
+  float A_log[kGroup], bias[kGroup];
+  load_floats(p.A_log + first, A_log);
+  load_floats(static_cast<const T*>(p.dt_bias) + first, bias);
+  DecayHead heads[kGroup];
+#pragma unroll
+  for (int j = 0; j < kGroup; ++j) heads[j] = decay_head(A_log[j], bias[j]);
+  for (int64_t t = row; t < p.tokens; t += rows) {
+    float a[kGroup], b[kGroup];
+    load_floats(static_cast<const T*>(p.a) + t * p.a_token + first, a);
+    load_floats(static_cast<const T*>(p.b) + t * p.b_token + first, b);
+#pragma unroll
+    for (int j = 0; j < kGroup; ++j) a[j] = log_decay(heads[j], a[j]), b[j] = gate_of(b[j]);
+    store_floats(p.g + t * p.g_token + first, a);
+    store_floats(p.beta + t * p.beta_token + first, b);
   }
 }
 
 // ---- rms_norm_gated ----
 
-// The sum of squares of the team's row. In double no FP32 number's square overflows or vanishes.
+// The sum of squares of the team's row.
 template <class X, int kGroup>
-__device__ __forceinline__ double sum_of_squares(const X* x, int64_t size) {
-  using Row = Team<kNormLanes>;
+__device__ __forceinline__ float sum_of_squares(const X* x, int64_t size) {
   float sum = 0.0f;
-  for (int64_t i = Row::lane() * kGroup; i < size; i += kNormLanes * kGroup) {
+  for (int64_t i = Team<kNormLanes>::lane() * kGroup; i < size; i += kNormLanes * kGroup) {
     float values[kGroup];
     load_floats(x + i, values);
 #pragma unroll
     for (int j = 0; j < kGroup; ++j) sum += values[j] * values[j];
   }
-  sum = Row::sum(sum);
-  if (sum > 1e-25f && sum < 1e30f) return sum;
-  double exact = 0.0;
-  for (int64_t i = Row::lane() * kGroup; i < size; i += kNormLanes * kGroup) {
+  return Team<kNormLanes>::sum(sum);
+}
+
+// The same in double, where no FP32 number's square overflows or vanishes.
+template <class X, int kGroup>
+__device__ __forceinline__ double exact_sum_of_squares(const X* x, int64_t size) {
+  double sum = 0.0;
+  for (int64_t i = Team<kNormLanes>::lane() * kGroup; i < size; i += kNormLanes * kGroup) {
     float values[kGroup];
     load_floats(x + i, values);
 #pragma unroll
-    for (int j = 0; j < kGroup; ++j) exact += static_cast<double>(values[j]) * values[j];
+    for (int j = 0; j < kGroup; ++j) sum += static_cast<double>(values[j]) * values[j];
   }
-  return Row::sum(exact);
+  return Team<kNormLanes>::sum(sum);
 }
+
+// What a row is multiplied by, 1 / sqrt(mean of squares + eps): in FP32 unless that lies outside its range.
+class NormFactor {
+ public:
+  // `sum` is the team's, in FP32; `exact_sum` is asked for when that overflowed or nearly vanished.
+  template <class ExactSum>
+  __device__ __forceinline__ NormFactor(float sum, const NormParams& p, const ExactSum& exact_sum) {
+    const float mean = sum / static_cast<float>(p.size) + static_cast<float>(p.eps);
+    plain_ = sum > 1e-25f && mean > 1e-25f && mean < 1e30f;
+    factor_ = 1.0f / sqrtf(mean);
+    if (!plain_) exact_ = 1.0 / sqrt(exact_sum() / static_cast<double>(p.size) + p.eps);
+  }
+
+  __device__ __forceinline__ float times(float x) const { return plain_ ? x * factor_ : scaled(x, exact_); }
+
+ private:
+  bool plain_;
+  float factor_;
+  double exact_ = 1.0;
+};
 
 template <class X, class T, int kGroup>
 __device__ __forceinline__ void norm_row(const NormParams& p, int64_t t, int64_t head) {
   using Row = Team<kNormLanes>;
   const X* x = static_cast<const X*>(p.x) + t * p.x_token + head * p.x_head;
   T* y = static_cast<T*>(p.y) + t * p.y_token + head * p.y_head;
-  const bool gated = p.z != nullptr;
-  const T* z = gated ? static_cast<const T*>(p.z) + t * p.z_token + head * p.z_head : nullptr;
+  const T* z = static_cast<const T*>(p.z) + t * p.z_token + head * p.z_head;
   const T* weight = static_cast<const T*>(p.weight);
-  double factor = 1.0;
-  if (gated) factor = 1.0 / sqrt(sum_of_squares<X, kGroup>(x, p.size) / static_cast<double>(p.size) + p.eps);
+  const auto exact_sum = [&] { return exact_sum_of_squares<X, kGroup>(x, p.size); };
+  const NormFactor factor(sum_of_squares<X, kGroup>(x, p.size), p, exact_sum);
   for (int64_t i = Row::lane() * kGroup; i < p.size; i += kNormLanes * kGroup) {
+    float values[kGroup], gates[kGroup], weights[kGroup];
+    load_floats(x + i, values);
+    load_floats(z + i, gates);
+    load_floats(weight + i, weights);
+#pragma unroll
+    for (int j = 0; j < kGroup; ++j) values[j] = factor.times(values[j]) * weights[j] * silu(gates[j]);
+    store_floats(y + i, values);
+  }
+}
+
+// A row of at most one group a lane, read once; `weights` are the lane's.
+template <class X, class T>
+__device__ __forceinline__ void norm_short_row(const NormParams& p, int64_t t, int64_t head,
+                                               const float (&weights)[kRowGroup]) {
+  using Row = Team<kNormLanes>;
+  const int64_t i = Row::lane() * kRowGroup;
+  const bool mine = i < p.size;
+  const X* x = static_cast<const X*>(p.x) + t * p.x_token + head * p.x_head;
+  float values[kRowGroup] = {}, gates[kRowGroup] = {};
+  if (mine) {
+    load_floats(x + i, values);
+    load_floats(static_cast<const T*>(p.z) + t * p.z_token + head * p.z_head + i, gates);
+  }
+  float sum = 0.0f;
+#pragma unroll
+  for (int j = 0; j < kRowGroup; ++j) sum += values[j] * values[j];
+  const NormFactor factor(Row::sum(sum), p, [&] { return exact_sum_of_squares<X, kRowGroup>(x, p.size); });
+  if (!mine) return;
+#pragma unroll
+  for (int j = 0; j < kRowGroup; ++j) values[j] = factor.times(values[j]) * weights[j] * silu(gates[j]);
+  store_floats(static_cast<T*>(p.y) + t * p.y_token + head * p.y_head + i, values);
+}
+
+// Without a gate a row is only converted.
+template <class X, class T, int kGroup>
+__device__ __forceinline__ void convert_row(const NormParams& p, int64_t t, int64_t head) {
+  const X* x = static_cast<const X*>(p.x) + t * p.x_token + head * p.x_head;
+  T* y = static_cast<T*>(p.y) + t * p.y_token + head * p.y_head;
+  for (int64_t i = Team<kNormLanes>::lane() * kGroup; i < p.size; i += kNormLanes * kGroup) {
     float values[kGroup];
     load_floats(x + i, values);
-    if (gated) {
-      float gates[kGroup], weights[kGroup];
-      load_floats(z + i, gates);
-      load_floats(weight + i, weights);
-#pragma unroll
-      for (int j = 0; j < kGroup; ++j) values[j] = scaled(values[j], factor) * weights[j] * silu(gates[j]);
-    }
     store_floats(y + i, values);
   }
 }
 
 template <class X, class T, int kGroup>
 __device__ __forceinline__ void norm(const NormParams& p) {
+  const bool gated = p.z != nullptr;
+  const bool in_registers = kGroup == kRowGroup && gated && p.size <= kNormLanes * kRowGroup;
+  float weights[kRowGroup] = {};
+  if (in_registers && Team<kNormLanes>::lane() * kRowGroup < p.size)
+    load_floats(static_cast<const T*>(p.weight) + Team<kNormLanes>::lane() * kRowGroup, weights);
   const int64_t rows = p.tokens * p.heads;
   for (int64_t row = grid_thread() / kNormLanes; row < rows; row += grid_threads() / kNormLanes) {
-    const int64_t t = row / p.heads;
+    const int64_t t = quotient(row, p.heads);
     if (p.cu_seqlens != nullptr) {
       const int64_t n = sequence_of(p.cu_seqlens, p.sequences, t);
       if (n < 0 || !sequence_at(p.cu_seqlens, n, p.tokens).present || p.initial[n] >= p.slots) continue;
     }
-    norm_row<X, T, kGroup>(p, t, row - t * p.heads);
+    if (in_registers) {
+      norm_short_row<X, T>(p, t, row - t * p.heads, weights);
+    } else if (gated) {
+      norm_row<X, T, kGroup>(p, t, row - t * p.heads);
+    } else {
+      convert_row<X, T, kGroup>(p, t, row - t * p.heads);
+    }
   }
 }
 
@@ -96,8 +208,8 @@ __device__ __forceinline__ void rotary(const RotaryParams& p) {
   const int64_t groups = p.half / kGroup, heads = p.q_heads + p.k_heads;
   const int64_t count = p.tokens * heads * groups;
   for (int64_t item = grid_thread(); item < count; item += grid_threads()) {
-    const int64_t row = item / groups, first = (item - row * groups) * kGroup;
-    const int64_t t = row / heads, head = row - t * heads;
+    const int64_t row = quotient(item, groups), first = (item - row * groups) * kGroup;
+    const int64_t t = quotient(row, heads), head = row - t * heads;
     const int64_t position = p.positions[t];
     if (position < 0 || position >= p.table_rows) continue;
     const T* table = static_cast<const T*>(p.cos_sin) + position * p.table_row + first;
@@ -137,6 +249,9 @@ __device__ __forceinline__ void rotary(const RotaryParams& p) {
 #define CLOVER_ELEMENTWISE(tag, T)                                                  \
   CLOVER_KERNEL(clover_portable_gating_##tag, clover::native::GatingParams) {       \
     clover::native::gating<T>(params);                                              \
+  }                                                                                 \
+  CLOVER_KERNEL(clover_portable_gating_x8_##tag, clover::native::GatingParams) {    \
+    clover::native::gating_groups<T>(params);                                       \
   }                                                                                 \
   CLOVER_KERNEL(clover_portable_norm_##tag, clover::native::NormParams) {           \
     clover::native::norm<T, T, 1>(params);                                          \

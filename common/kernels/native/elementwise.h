@@ -33,10 +33,19 @@ inline int plan_gated_delta_net_gating(const Machine& machine, const GatingArgs&
                                        const char** why_not) {
   *why_not = nullptr;
   if (max < 1) return refuse(why_not, "room for no launch");
-  const int64_t count = args.call.tokens * args.call.heads;
+  const GatingParams& p = args.call;
+  const int64_t count = p.tokens * p.heads;
   if (count == 0) return 0;
-  out[0] =
-      make_launch(CLOVER_DTYPE_NAMES("clover_portable_gating").of(args.dtype), loop_blocks(machine, count), args.call);
+  bool groups = p.a_head == 1 && p.b_head == 1;
+  for (const void* pointer : {p.a, p.b, p.dt_bias}) groups = groups && is_aligned(pointer);
+  for (const float* pointer : {p.A_log, const_cast<const float*>(p.g), const_cast<const float*>(p.beta)})
+    groups = groups && is_aligned(pointer);
+  for (int64_t stride : {p.heads, p.a_token, p.b_token, p.g_token, p.beta_token})
+    groups = groups && stride % kRowGroup == 0;
+  groups = groups && p.heads <= kRowGroup * kBlockThreads;
+  const DTypeNames names =
+      groups ? CLOVER_DTYPE_NAMES("clover_portable_gating_x8") : CLOVER_DTYPE_NAMES("clover_portable_gating");
+  out[0] = make_launch(names.of(args.dtype), loop_blocks(machine, count / (groups ? kRowGroup : 1)), p);
   return 1;
 }
 

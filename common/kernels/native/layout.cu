@@ -1,4 +1,5 @@
-// rearrange and cast. A thread moves one item at a time: an element, or a group where rows are dense and aligned.
+// rearrange and cast. A thread moves one item at a time: an element, or a group where rows are dense and aligned. What
+// is transposed goes through shared memory, so that both sides are met in rows.
 #include "layout.h"
 #include "portable.cuh"
 
@@ -37,6 +38,64 @@ __device__ __forceinline__ void rearrange(const CopyParams& p) {
   }
 }
 
+// kSide neighbouring elements, moved as one.
+template <class Item, int kSide>
+struct alignas(sizeof(Item) * kSide) Strip {
+  Item at[kSide];
+};
+
+// A thread reads the patch (i, j) of a tile, kSide strips of src, turns it over in registers, and leaves it in shared
+// memory as kSide strips of dst; the thread (i, j) then writes the strip i of the rows j. In a row of the tile the
+// strips lie in an order of its own, so that neighbouring threads meet different banks.
+template <class Item, int kSide>
+__device__ __forceinline__ void transpose(const TransposeParams& p) {
+  using Run = Strip<Item, kSide>;
+  CLOVER_SHARED(Run, tile, kTileSide * kTileSide * kSide);
+  const int i = static_cast<int>(threadIdx.x) / kTileSide, j = static_cast<int>(threadIdx.x) % kTileSide;
+  const int last = p.copy.axes - 1;
+  const CopyAxis to = p.copy.axis[last], from = p.copy.axis[last - 1];
+  for (int64_t item = blockIdx.x; item < p.copy.count; item += gridDim.x) {
+    int64_t rest = quotient(item, p.tiles_to);
+    const int64_t tile_to = (item - rest * p.tiles_to) * (kTileSide * kSide);
+    int64_t outer = quotient(rest, p.tiles_from);
+    const int64_t tile_from = (rest - outer * p.tiles_from) * (kTileSide * kSide);
+    Offsets base{0, 0};
+    for (int axis = last - 2; axis >= 0; --axis) {
+      rest = quotient(outer, p.copy.axis[axis].size);
+      const int64_t index = outer - rest * p.copy.axis[axis].size;
+      base.from += index * p.copy.axis[axis].from;
+      base.to += index * p.copy.axis[axis].to;
+      outer = rest;
+    }
+    const Item* src = static_cast<const Item*>(p.copy.src) + base.from;
+    Item* dst = static_cast<Item*>(p.copy.dst) + base.to;
+
+    const int64_t read_to = tile_to + i * kSide, read_from = tile_from + j * kSide;
+    Run patch[kSide] = {};
+    if (read_to < to.size && read_from < from.size) {
+#pragma unroll
+      for (int s = 0; s < kSide; ++s)
+        patch[s] = *reinterpret_cast<const Run*>(src + (read_to + s) * to.from + read_from);
+    }
+#pragma unroll
+    for (int s = 0; s < kSide; ++s) {
+      Run turned;
+#pragma unroll
+      for (int r = 0; r < kSide; ++r) turned.at[r] = patch[r].at[s];
+      tile[(j * kSide + s) * kTileSide + (i ^ j)] = turned;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int s = 0; s < kSide; ++s) {
+      const int row = s * kTileSide + i;  // neighbouring threads write neighbouring strips
+      const int64_t write_from = tile_from + row, write_to = tile_to + j * kSide;
+      if (write_from < from.size && write_to < to.size)
+        *reinterpret_cast<Run*>(dst + write_from * from.to + write_to) = tile[row * kTileSide + (j ^ (row / kSide))];
+    }
+    __syncthreads();
+  }
+}
+
 template <class From, class To, int kGroup>
 __device__ __forceinline__ void cast(const CopyParams& p) {
   for (int64_t item = grid_thread(); item < p.count; item += grid_threads()) {
@@ -59,6 +118,18 @@ CLOVER_REARRANGE(2, uint16_t)
 CLOVER_REARRANGE(4, uint32_t)
 CLOVER_REARRANGE(8, uint64_t)
 CLOVER_REARRANGE(16, uint4)
+
+#define CLOVER_TRANSPOSE(bytes, Item, side)                                                     \
+  CLOVER_KERNEL(clover_portable_transpose_##bytes, clover::native::TransposeParams) {           \
+    clover::native::transpose<Item, 1>(params);                                                 \
+  }                                                                                             \
+  CLOVER_KERNEL(clover_portable_transpose_##bytes##_x##side, clover::native::TransposeParams) { \
+    clover::native::transpose<Item, side>(params);                                              \
+  }
+CLOVER_TRANSPOSE(1, uint8_t, 4)
+CLOVER_TRANSPOSE(2, uint16_t, 4)
+CLOVER_TRANSPOSE(4, uint32_t, 4)
+CLOVER_TRANSPOSE(8, uint64_t, 2)
 
 #define CLOVER_CAST(from, From, to, To)                                                \
   CLOVER_KERNEL(clover_portable_cast_##from##_##to, clover::native::CopyParams) {      \

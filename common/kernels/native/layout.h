@@ -39,6 +39,16 @@ struct CopyParams {
 
 constexpr int kCastGroup = 8;  // elements that a thread converts at once where rows are dense and aligned
 
+// A transposing copy goes by square tiles: kTileSide x kTileSide patches, one a thread, of a few elements each way.
+constexpr int kTileSide = 16;
+static_assert(kTileSide * kTileSide == kBlockThreads, "one patch a thread");
+
+// The last axis runs through dst in unit stride, the one before it through src; `count` is the number of tiles.
+struct TransposeParams {
+  CopyParams copy;
+  int64_t tiles_from, tiles_to;  // tiles along the axis that src, and that dst, runs through
+};
+
 #if !defined(__HIPCC_RTC__)  // what follows is for the host
 
 namespace layout {
@@ -87,6 +97,48 @@ inline bool comes_in_groups(const CopyParams& p, int64_t group) {
   return true;
 }
 
+// Brings the axis that src runs through beside the one that dst runs through. False where there are no two such axes,
+// or too little in them for tiles.
+inline bool order_for_tiles(CopyParams* p) {
+  constexpr int64_t kLeast = kTileSide / 2;
+  const int last = p->axes - 1;
+  const CopyAxis inner = p->axis[last];
+  if (inner.to != 1 || inner.from == 1 || inner.size < kLeast) return false;
+  for (int i = 0; i < last; ++i) {
+    const CopyAxis outer = p->axis[i];
+    if (outer.from != 1 || outer.size < kLeast) continue;
+    for (int j = i; j + 1 < last; ++j) p->axis[j] = p->axis[j + 1];
+    p->axis[last - 1] = outer;
+    return true;
+  }
+  return false;
+}
+
+// How many elements each way a thread moves: as many as fit 16 bytes, at most 4, or one where something is not aligned.
+inline int patch_side(const CopyParams& p, int64_t bytes) {
+  const int side = bytes == 8 ? 2 : 4;
+  const CopyAxis &inner = p.axis[p.axes - 1], &outer = p.axis[p.axes - 2];
+  bool fits = is_aligned(p.src, side * bytes) && is_aligned(p.dst, side * bytes);
+  fits = fits && inner.size % side == 0 && outer.size % side == 0 && inner.from % side == 0 && outer.to % side == 0;
+  for (int i = 0; i + 2 < p.axes; ++i) fits = fits && p.axis[i].from % side == 0 && p.axis[i].to % side == 0;
+  return fits ? side : 1;
+}
+
+inline Launch transpose_launch(const Machine& machine, const CopyParams& copy, int64_t bytes) {
+  const int side = patch_side(copy, bytes);
+  TransposeParams p{copy, divide_up(copy.axis[copy.axes - 2].size, kTileSide * side),
+                    divide_up(copy.axis[copy.axes - 1].size, kTileSide * side)};
+  p.copy.count = p.tiles_from * p.tiles_to;
+  for (int i = 0; i + 2 < copy.axes; ++i) p.copy.count *= copy.axis[i].size;
+  static const char* const names[4][2] = {{"clover_portable_transpose_1", "clover_portable_transpose_1_x4"},
+                                          {"clover_portable_transpose_2", "clover_portable_transpose_2_x4"},
+                                          {"clover_portable_transpose_4", "clover_portable_transpose_4_x4"},
+                                          {"clover_portable_transpose_8", "clover_portable_transpose_8_x2"}};
+  const int size = bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3;
+  const int64_t most = int64_t{32} * (machine.multiprocessors > 0 ? machine.multiprocessors : 1);
+  return make_launch(names[size][side != 1], p.copy.count < most ? p.copy.count : most, p);
+}
+
 }  // namespace layout
 
 inline int plan_rearrange(const Machine& machine, const RearrangeArgs& args, Launch out[], int max,
@@ -100,6 +152,10 @@ inline int plan_rearrange(const Machine& machine, const RearrangeArgs& args, Lau
   int64_t bytes = args.element_bytes;
   if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
     return refuse(why_not, "elements of 1, 2, 4 or 8 bytes only");
+  if (layout::order_for_tiles(&p)) {
+    out[0] = layout::transpose_launch(machine, p, bytes);
+    return 1;
+  }
   // Wider items as long as rows are made of them.
   while (bytes < 16 && layout::comes_in_groups(p, 2) && is_aligned(p.src, 2 * bytes) && is_aligned(p.dst, 2 * bytes)) {
     for (int i = 0; i + 1 < p.axes; ++i) p.axis[i].from /= 2, p.axis[i].to /= 2;

@@ -11,6 +11,8 @@
 #include <hip/hip_runtime.h>
 #endif
 #else
+#define CLOVER_CUDA 1
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #endif
 
@@ -97,10 +99,14 @@ __device__ __forceinline__ Fp16 from_float<Fp16>(float value) {
 
 template <>
 __device__ __forceinline__ Bf16 from_float<Bf16>(float value) {
+#if defined(CLOVER_CUDA)
+  return Bf16{__bfloat16_as_ushort(__float2bfloat16_rn(value))};
+#else
   const uint32_t bits = bit_cast<uint32_t>(value);
   const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   const uint32_t quiet = (bits >> 16) | 0x40u;
   return Bf16{static_cast<uint16_t>(value == value ? rounded : quiet)};
+#endif
 }
 
 // ---- memory, 16 bytes at a time where that is known to be right ----
@@ -287,11 +293,28 @@ __device__ __forceinline__ float infinity() {
 __device__ __forceinline__ float without_nan(float value) {
   return value == value ? value : -infinity();
 }
+
+// 1 / x to two units in the last place, for x from 1 to 2^126.
+__device__ __forceinline__ float reciprocal(float x) {
+#if defined(CLOVER_CUDA)
+  return __fdividef(1.0f, x);
+#else
+  return 1.0f / x;
+#endif
+}
+
+// Below -80 one plus e^-x is e^-x, which reciprocal() does not take for long.
 __device__ __forceinline__ float sigmoid(float x) {
-  return 1.0f / (1.0f + expf(-x));
+  return x < -80.0f ? expf(x) : reciprocal(1.0f + expf(-x));
 }
 __device__ __forceinline__ float silu(float x) {
-  return x / (1.0f + expf(-x));
+  return x < -80.0f && x > -infinity() ? x * expf(x) : x * reciprocal(1.0f + expf(-x));
+}
+
+// a / b of numbers that are not negative; most fit 32 bits, whose division takes a third of the time.
+__device__ __forceinline__ int64_t quotient(int64_t a, int64_t b) {
+  if (((a | b) >> 32) == 0) return static_cast<uint32_t>(a) / static_cast<uint32_t>(b);
+  return a / b;
 }
 
 // Times a factor that may lie outside FP32 although the product does not.

@@ -42,6 +42,7 @@ def smoke_cases():
         yield ConvCase(dtype, 40, (0, 5, 0, 2, 1), slots, "silu", bias=False, index="i64", tail=2, smoke=True)
     yield ConvCase("bf16", 8192, (32,), "separate", layout="rows", smoke=True)
     yield ConvCase("bf16", 4096, (8, 8, 8), "separate", smoke=True)
+    yield ConvCase("bf16", 1024, (100, 4124), "separate", smoke=True)  # enough for blocks of neighbouring runs
     yield ConvCase("bf16", 24, (5, 3, 4), "separate", nonfinite=True, smoke=True)
 
 

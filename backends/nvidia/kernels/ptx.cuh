@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "common/kernels/native/overlap.cuh"
+
 namespace clover::ptx {
 
 __device__ __forceinline__ uint32_t shared_address(const void* pointer) {

@@ -91,7 +91,6 @@ __device__ __forceinline__ void store_output(const ConvParams& p, const Taps& ta
 
 // Whether a full run and the inputs before it belong to one present sequence.
 __device__ __forceinline__ bool run_is_inside(const ConvParams& p, int64_t first) {
-  if (p.run != kConvTokens || first + kConvTokens > p.tokens) return false;
   const int64_t n = sequence_of(p.cu_seqlens, p.sequences, first);
   if (n < 0) return false;
   const Sequence sequence = conv_sequence(p, n);
@@ -99,14 +98,17 @@ __device__ __forceinline__ bool run_is_inside(const ConvParams& p, int64_t first
          first + kConvTokens <= sequence.begin + sequence.length;
 }
 
-// The common case of a long sequence: all inputs are asked for at once.
+// The common case of a long sequence: all inputs are asked for at once, and before it is known whether this is one.
+// False where it is not.
 template <class T, class Y>
-__device__ __forceinline__ void convolve_run(const ConvParams& p, const Taps& taps, int64_t first, int64_t channel) {
+__device__ __forceinline__ bool convolve_run(const ConvParams& p, const Taps& taps, int64_t first, int64_t channel) {
   constexpr int kInputs = kConvTokens + kConvTaps - 1;
+  if (p.run != kConvTokens || first < kConvTaps - 1 || first + kConvTokens > p.tokens) return false;
   T raw[kInputs][kConvGroup];
   const T* x = static_cast<const T*>(p.x) + (first - (kConvTaps - 1)) * p.x_token + channel;
 #pragma unroll
   for (int i = 0; i < kInputs; ++i) load_elements(x + i * p.x_token, raw[i]);
+  if (!run_is_inside(p, first)) return false;
   float z[kInputs][kConvGroup];
 #pragma unroll
   for (int i = 0; i < kInputs; ++i) {
@@ -116,6 +118,7 @@ __device__ __forceinline__ void convolve_run(const ConvParams& p, const Taps& ta
 #pragma unroll
   for (int t = 0; t < kConvTokens; ++t)
     store_output<Y>(p, taps, z[t], z[t + 1], z[t + 2], z[t + 3], first + t, channel);
+  return true;
 }
 
 // Any run, token by token; the inputs of the tokens before stay in registers.
@@ -144,17 +147,19 @@ __device__ __forceinline__ void convolve_groups(const ConvParams& p) {
   const int64_t channel_groups = p.channels / kConvGroup;
   const int64_t count = quotient(p.tokens + p.run - 1, p.run) * channel_groups;
   for (int64_t item = grid_thread(); item < count; item += grid_threads()) {
-    const int64_t group = quotient(item, channel_groups), channel = (item - group * channel_groups) * kConvGroup;
+    int64_t group = quotient(item, channel_groups), column = item - group * channel_groups;
+    if (p.tiled) {
+      const int64_t block = item / kBlockThreads, tiles = channel_groups / kConvColumns, row = quotient(block, tiles);
+      group = row * (kBlockThreads / kConvColumns) + threadIdx.x / kConvColumns;
+      column = (block - row * tiles) * kConvColumns + threadIdx.x % kConvColumns;
+    }
+    const int64_t channel = column * kConvGroup;
     Taps taps;
     load_floats(static_cast<const T*>(p.weight) + channel * kConvTaps, taps.weight);
 #pragma unroll
     for (int c = 0; c < kConvGroup; ++c) taps.bias[c] = 0.0f;
     if (p.bias != nullptr) load_floats(static_cast<const T*>(p.bias) + channel, taps.bias);
-    if (run_is_inside(p, group * p.run)) {
-      convolve_run<T, Y>(p, taps, group * p.run, channel);
-    } else {
-      convolve_steps<T, Y>(p, taps, group * p.run, channel);
-    }
+    if (!convolve_run<T, Y>(p, taps, group * p.run, channel)) convolve_steps<T, Y>(p, taps, group * p.run, channel);
   }
 }
 

@@ -7,9 +7,10 @@
 
 namespace clover::native {
 
-constexpr int kConvGroup = 8;   // channels that a thread handles at once where rows are aligned
-constexpr int kConvTokens = 8;  // tokens that a thread computes, where there are enough of them
-constexpr int kConvTaps = 4;    // what the grouped kernels are made for
+constexpr int kConvGroup = 8;     // channels that a thread handles at once where rows are aligned
+constexpr int kConvTokens = 4;    // tokens that a thread computes one after another, where there are enough of them
+constexpr int kConvColumns = 32;  // groups of channels side by side in a block, if a token's come out even
+constexpr int kConvTaps = 4;      // what the grouped kernels are made for
 
 // Strides in elements; the last axis has unit stride.
 struct ConvParams {
@@ -24,7 +25,8 @@ struct ConvParams {
   int64_t x_token, weight_channel, state_slot, state_channel, y_token;
   int64_t tokens, channels, taps, sequences, slots;
   int32_t with_silu;
-  int32_t run;  // tokens that a thread computes one after another: kConvTokens, or 1
+  int32_t run;    // tokens that a thread computes one after another: kConvTokens, or 1
+  int32_t tiled;  // a block computes kConvColumns groups of neighbouring runs, which share inputs
 };
 
 struct ConvArgs {
@@ -52,7 +54,9 @@ inline Launch output_launch(const Machine& machine, const ConvParams& p, DType d
   const int64_t columns = p.channels / (groups ? kConvGroup : 1);
   ConvParams call = p;
   call.run = p.tokens * columns >= int64_t{kConvTokens} * 4 * kBlockThreads * machine.multiprocessors ? kConvTokens : 1;
-  return make_launch(names.of(dtype), loop_blocks(machine, divide_up(p.tokens, call.run) * columns), call);
+  const int64_t runs = divide_up(p.tokens, call.run), runs_of_block = kBlockThreads / kConvColumns;
+  call.tiled = groups && columns % kConvColumns == 0 && runs % runs_of_block == 0;
+  return make_launch(names.of(dtype), loop_blocks(machine, runs * columns), call);
 }
 
 }  // namespace convolution

@@ -8,7 +8,7 @@ namespace {
 // ---- gated_delta_net_gating ----
 
 // -exp(A_log) softplus(a + dt_bias) in double, for where a factor lies outside FP32 although the product does not.
-__device__ __forceinline__ float log_decay_exact(double A_log, double x) {
+__device__ CLOVER_NOINLINE float log_decay_exact(double A_log, double x) {
   if (x < -37.0) return static_cast<float>(-exp(A_log + x));  // softplus(x) is e^x to double precision
   const double softplus = x > 20.0 ? x : log1p(exp(x));
   return static_cast<float>(-exp(A_log) * softplus);
@@ -23,18 +23,17 @@ __device__ __forceinline__ DecayHead decay_head(float A_log, float bias) {
   return {A_log, bias, expf(A_log)};
 }
 
-__device__ __forceinline__ float log_decay(const DecayHead& head, float a) {
-  // The sum's rounding error would be magnified by exp(): `rest` is what it left out.
-  const float x = a + head.bias, shifted = x - a, rest = (a - (x - shifted)) + (head.bias - shifted);
-  const bool plain = head.A_log > -40.0f && head.A_log < 40.0f && x > -40.0f && x < 1e6f;
-  if (!plain) return log_decay_exact(head.A_log, static_cast<double>(a) + head.bias);
-  if (x > 20.0f) return -head.factor * x;
-  const float power = expf(x);
-  return -head.factor * log1pf(power + power * rest);
+// Whether log_decay() is exact enough.
+__device__ __forceinline__ bool decay_is_plain(const DecayHead& head, float a) {
+  const float x = a + head.bias;
+  return head.A_log > -40.0f && head.A_log < 40.0f && x > -40.0f && x < 1e6f;
 }
 
-__device__ __forceinline__ float gate_of(float b) {
-  return b < -80.0f ? static_cast<float>(exp(static_cast<double>(b))) : reciprocal(1.0f + expf(-b));
+__device__ __forceinline__ float log_decay(const DecayHead& head, float a) {
+  // exp() would magnify the sum's rounding error: `rest` is what the sum left out.
+  const float x = a + head.bias, shifted = x - a, rest = (a - (x - shifted)) + (head.bias - shifted);
+  const float power = expf(x > 20.0f ? 20.0f : x);
+  return -head.factor * (x > 20.0f ? x : log1pf(power + power * rest));
 }
 
 template <class T>
@@ -45,8 +44,10 @@ __device__ __forceinline__ void gating(const GatingParams& p) {
     const float a = to_float(static_cast<const T*>(p.a)[t * p.a_token + head * p.a_head]);
     const float b = to_float(static_cast<const T*>(p.b)[t * p.b_token + head * p.b_head]);
     const float bias = to_float(static_cast<const T*>(p.dt_bias)[head]);
-    p.g[t * p.g_token + head] = log_decay(decay_head(p.A_log[head], bias), a);
-    p.beta[t * p.beta_token + head] = gate_of(b);
+    const DecayHead decay = decay_head(p.A_log[head], bias);
+    p.g[t * p.g_token + head] =
+        decay_is_plain(decay, a) ? log_decay(decay, a) : log_decay_exact(decay.A_log, static_cast<double>(a) + bias);
+    p.beta[t * p.beta_token + head] = sigmoid(b);
   }
 }
 
@@ -67,9 +68,21 @@ __device__ __forceinline__ void gating_groups(const GatingParams& p) {
     float a[kGroup], b[kGroup];
     load_floats(static_cast<const T*>(p.a) + t * p.a_token + first, a);
     load_floats(static_cast<const T*>(p.b) + t * p.b_token + first, b);
+    float g[kGroup];
+    bool plain = true;
 #pragma unroll
-    for (int j = 0; j < kGroup; ++j) a[j] = log_decay(heads[j], a[j]), b[j] = gate_of(b[j]);
-    store_floats(p.g + t * p.g_token + first, a);
+    for (int j = 0; j < kGroup; ++j) {
+      plain = plain && decay_is_plain(heads[j], a[j]);
+      g[j] = log_decay(heads[j], a[j]);
+      b[j] = sigmoid(b[j]);
+    }
+    if (!plain) {
+#pragma unroll
+      for (int j = 0; j < kGroup; ++j) {
+        if (!decay_is_plain(heads[j], a[j])) g[j] = log_decay_exact(A_log[j], static_cast<double>(a[j]) + bias[j]);
+      }
+    }
+    store_floats(p.g + t * p.g_token + first, g);
     store_floats(p.beta + t * p.beta_token + first, b);
   }
 }
@@ -91,7 +104,7 @@ __device__ __forceinline__ float sum_of_squares(const X* x, int64_t size) {
 
 // The same in double, where no FP32 number's square overflows or vanishes.
 template <class X, int kGroup>
-__device__ __forceinline__ double exact_sum_of_squares(const X* x, int64_t size) {
+__device__ CLOVER_NOINLINE double exact_sum_of_squares(const X* x, int64_t size) {
   double sum = 0.0;
   for (int64_t i = Team<kNormLanes>::lane() * kGroup; i < size; i += kNormLanes * kGroup) {
     float values[kGroup];
@@ -114,7 +127,16 @@ class NormFactor {
     if (!plain_) exact_ = 1.0 / sqrt(exact_sum() / static_cast<double>(p.size) + p.eps);
   }
 
-  __device__ __forceinline__ float times(float x) const { return plain_ ? x * factor_ : scaled(x, exact_); }
+  template <int kCount>
+  __device__ __forceinline__ void apply(float (&x)[kCount]) const {
+    if (plain_) {
+#pragma unroll
+      for (int j = 0; j < kCount; ++j) x[j] *= factor_;
+    } else {
+#pragma unroll
+      for (int j = 0; j < kCount; ++j) x[j] = scaled(x[j], exact_);
+    }
+  }
 
  private:
   bool plain_;
@@ -136,8 +158,9 @@ __device__ __forceinline__ void norm_row(const NormParams& p, int64_t t, int64_t
     load_floats(x + i, values);
     load_floats(z + i, gates);
     load_floats(weight + i, weights);
+    factor.apply(values);
 #pragma unroll
-    for (int j = 0; j < kGroup; ++j) values[j] = factor.times(values[j]) * weights[j] * silu(gates[j]);
+    for (int j = 0; j < kGroup; ++j) values[j] *= weights[j] * silu(gates[j]);
     store_floats(y + i, values);
   }
 }
@@ -160,8 +183,9 @@ __device__ __forceinline__ void norm_short_row(const NormParams& p, int64_t t, i
   for (int j = 0; j < kRowGroup; ++j) sum += values[j] * values[j];
   const NormFactor factor(Row::sum(sum), p, [&] { return exact_sum_of_squares<X, kRowGroup>(x, p.size); });
   if (!mine) return;
+  factor.apply(values);
 #pragma unroll
-  for (int j = 0; j < kRowGroup; ++j) values[j] = factor.times(values[j]) * weights[j] * silu(gates[j]);
+  for (int j = 0; j < kRowGroup; ++j) values[j] *= weights[j] * silu(gates[j]);
   store_floats(static_cast<T*>(p.y) + t * p.y_token + head * p.y_head + i, values);
 }
 

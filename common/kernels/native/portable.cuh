@@ -10,11 +10,15 @@
 #if !defined(__HIPCC_RTC__)
 #include <hip/hip_runtime.h>
 #endif
+#define CLOVER_GRID_CONSTANT
 #else
 #define CLOVER_CUDA 1
+#define CLOVER_GRID_CONSTANT __grid_constant__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #endif
+
+#include "overlap.cuh"
 
 // CLOVER_KERNEL(name, Params) { ... params.x ... }: one kernel, whose only argument is `params`.
 // CLOVER_SHARED(type, name, count): an array in shared memory. CLOVER_DYNAMIC_SHARED(name): the launch's dynamic part.
@@ -29,11 +33,20 @@
   type* const name = static_cast<type*>(::clover::simt::shared_array(&clover_key_of_##name, sizeof(type) * (count)))
 #define CLOVER_DYNAMIC_SHARED(name) unsigned char* const name = ::clover::simt::dynamic_shared()
 #else
-#define CLOVER_KERNEL(name, Params) \
-  extern "C" __global__ void __launch_bounds__(::clover::native::kBlockThreads) name(const Params params)
+#define CLOVER_KERNEL(name, Params)                                             \
+  static __device__ __forceinline__ void body_of_##name(const Params& params);  \
+  extern "C" __global__ void __launch_bounds__(::clover::native::kBlockThreads) \
+      name(const CLOVER_GRID_CONSTANT Params params) {                          \
+    ::clover::native::await_predecessor();                                      \
+    body_of_##name(params);                                                     \
+  }                                                                             \
+  static __device__ __forceinline__ void body_of_##name([[maybe_unused]] const Params& params)
 #define CLOVER_SHARED(type, name, count) __shared__ type name[count]
 #define CLOVER_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #endif
+
+// Keeps what is seldom needed out of the code that calls it.
+#define CLOVER_NOINLINE __attribute__((noinline))
 
 // Calls make(suffix, type) for the three element types: how the variants of a kernel are listed.
 #define CLOVER_FOR_EACH_TYPE(make) make(f32, float) make(bf16, ::clover::native::Bf16) make(f16, ::clover::native::Fp16)
@@ -294,21 +307,30 @@ __device__ __forceinline__ float without_nan(float value) {
   return value == value ? value : -infinity();
 }
 
-// 1 / x to two units in the last place, for x from 1 to 2^126.
+// 1 / x to one unit in the last place, for x from 1 to 2^126.
 __device__ __forceinline__ float reciprocal(float x) {
 #if defined(CLOVER_CUDA)
-  return __fdividef(1.0f, x);
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
 #else
   return 1.0f / x;
 #endif
 }
 
-// Below -80 one plus e^-x is e^-x, which reciprocal() does not take for long.
-__device__ __forceinline__ float sigmoid(float x) {
-  return x < -80.0f ? expf(x) : reciprocal(1.0f + expf(-x));
+// e^x / (1 + e^x), which tends to e^x below; above 80 it is 1 and e^x would be too large for reciprocal().
+__device__ __forceinline__ float sigmoid_of_power(float power) {
+  return power * reciprocal(1.0f + power);
 }
+__device__ __forceinline__ float sigmoid(float x) {
+  return sigmoid_of_power(expf(x > 80.0f ? 80.0f : x));
+}
+
+// To a few units in the last place where x is, and |x| more of them below: for what is rounded to 16 bits, or small
+// beside its neighbours there.
 __device__ __forceinline__ float silu(float x) {
-  return x < -80.0f && x > -infinity() ? x * expf(x) : x * reciprocal(1.0f + expf(-x));
+  constexpr float kLog2OfE = 1.44269504f;
+  return x * sigmoid_of_power(exp2f((x > 80.0f ? 80.0f : x) * kLog2OfE));
 }
 
 // a / b of numbers that are not negative; most fit 32 bits, whose division takes a third of the time.

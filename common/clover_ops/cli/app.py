@@ -9,6 +9,7 @@ import click
 import clover_ops
 
 from .declarations import declarations
+from .jit import jit
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -18,6 +19,7 @@ def main() -> None:
 
 
 main.add_command(declarations)
+main.add_command(jit)
 
 
 @main.command()

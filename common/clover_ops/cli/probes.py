@@ -130,19 +130,11 @@ def devices() -> dict[str, Any]:
 
 def cache() -> dict[str, Any]:
     """Where compiled kernels are kept, and whether they can be."""
-    path, source = _cache_directory()
+    from clover_ops.jit.cache import directory
+
+    path, source = directory()
     reason = _why_not_writable(path)
     return {"path": str(path), "source": source, "writable": not reason, "reason": reason}
-
-
-def _cache_directory() -> tuple[Path, str]:
-    if os.environ.get("CLOVER_OPS_CACHE_DIR"):
-        return Path(os.environ["CLOVER_OPS_CACHE_DIR"]), "CLOVER_OPS_CACHE_DIR"
-    if os.path.isabs(os.environ.get("XDG_CACHE_HOME", "")):
-        return Path(os.environ["XDG_CACHE_HOME"]) / "clover-ops", "XDG_CACHE_HOME"
-    if os.path.isabs(os.environ.get("HOME", "")):
-        return Path(os.environ["HOME"]) / ".cache" / "clover-ops", "HOME"
-    return Path(tempfile.gettempdir()) / f"clover-ops-{os.getuid()}", "the temporary directory"
 
 
 def _why_not_writable(path: Path) -> str:

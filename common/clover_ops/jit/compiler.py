@@ -221,17 +221,19 @@ def _refuse_unknown_target(target: Target, said: str, tools: Toolchain) -> None:
     """Some versions fail on an architecture that they do not know, others warn and compile for a generic one."""
     if not _UNKNOWN_TARGET.search(said):
         return
-    what = (
-        "The Triton of DTK does (install it in place of the upstream one)"
-        if target.backend == "hip"
-        else "A newer one may"
-    )
+    if target.backend == "hip":
+        what = "The Triton of DTK knows the DCUs: install it in place of upstream's, of which a newer one may, too"
+    else:
+        what = "A newer one may"
     raise ToolchainError(f"Triton {tools.version} does not know {target.backend}:{target.arch}. {what}.")
 
 
 def _explain(request: Request, error: Exception, said: str) -> str:
     lines = [line for line in said.splitlines() if "error:" in line and "Failures have been detected" not in line]
-    text = "; ".join([f"{type(error).__name__}: {error}".strip(), *lines[:3]])
+    own = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+    # Triton puts the place first, the reason last, and the source between.
+    place = f" {own[0].rstrip(':')}:" if len(own) > 1 else ""
+    text = "; ".join([f"{type(error).__name__}:{place} {own[-1]}".strip(), *lines[:3]])
     return f"kernel {request.kernel} does not compile for {request.target.text}: {text}"
 
 

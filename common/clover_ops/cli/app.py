@@ -10,6 +10,7 @@ import clover_ops
 
 from .declarations import declarations
 from .jit import jit
+from .tune import tune
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -20,6 +21,7 @@ def main() -> None:
 
 main.add_command(declarations)
 main.add_command(jit)
+main.add_command(tune)
 
 
 @main.command()

@@ -46,6 +46,7 @@ def examine() -> dict[str, Any]:
         "devices": guarded("the devices", probes.devices, {}),
         "cpu": guarded("the CPU", probes.cpu, {}),
         "cache": guarded("the cache directory", probes.cache, {}),
+        "jit": guarded("the JIT", probes.jit, {}),
         "environment": guarded("the environment", probes.environment, {}),
     }
     report["problems"] = _problems(report)
@@ -65,6 +66,8 @@ def _problems(report: dict[str, Any]) -> list[str]:
     if not report["plugins"]:
         problems.append("no plugin is installed: pip install 'clover-ops[cpu]' (or [nvidia], [hygon])")
     problems += [f"plugin {p['name']}: {p['reason']}" for p in report["plugins"] if p["status"] == "rejected"]
+    if report["jit"].get("mode_error"):
+        problems.append(report["jit"]["mode_error"])
     return problems
 
 
@@ -92,6 +95,9 @@ def as_lines(report: dict[str, Any]) -> list[str]:
         "cache directory",
         f"  {report['cache'].get('path', '?')} (from {report['cache'].get('source', '?')}), "
         + ("writable" if report["cache"].get("writable") else f"NOT WRITABLE: {report['cache'].get('reason', '?')}"),
+        "",
+        "Triton kernels",
+        *_jit_lines(report["jit"]),
         "",
         "environment",
         *([f"  {name}={value}" for name, value in report["environment"].items()] or ["  nothing set"]),
@@ -136,6 +142,18 @@ def _device_lines(report: dict[str, Any]) -> list[str]:
         nodes = f"device nodes {' '.join(facts['nodes'])}" if facts["nodes"] else "no device node"
         lines.append(f"  {name:<8}  {nodes}, kernel driver {'present' if facts['driver'] else 'absent'}")
     return lines
+
+
+def _jit_lines(jit: dict[str, Any]) -> list[str]:
+    if not jit:
+        return ["  unknown"]
+    return [
+        f"  mode      {jit['mode'] or 'WRONG'}",
+        f"  compiler  {'Triton ' + jit['triton'] if jit['triton'] else jit['triton_error']}",
+        f"  cache     {jit['cache']}, {jit['cached']} compiled kernel(s)"
+        + (f"; NOT USED: {jit['cache_error']}" if jit["cache_error"] else ""),
+        f"  bundles   {jit['bundled']} compiled kernel(s), {len(jit['kernels'])} plugin(s) with Triton kernels",
+    ]
 
 
 def _package_line(name: str, package: dict[str, Any]) -> str:

@@ -57,7 +57,7 @@ def jit() -> None:
 @click.option("--x", "data", type=click.Choice(["bf16", "fp16", "fp32"]), help="The data dtype; with --set.")
 @click.option("--spec", "specialised", multiple=True, metavar="NAME=16|1",
               help="Divisible by 16, or equal to 1; with --set.")  # fmt: skip
-@click.option("--request", "request_file", type=click.File("r", encoding="utf-8"), metavar="FILE",
+@click.option("--request", "request_file", type=click.File("rb"), metavar="FILE",
               help="Compile the request in FILE, `-` for standard input.")  # fmt: skip
 @click.option("--artifact", "artifact_file", type=click.Path(path_type=Path, allow_dash=True, dir_okay=False),
               metavar="FILE", help="Where to write the artifact of --request; `-` for standard output.")  # fmt: skip
@@ -246,10 +246,15 @@ def cache_clear() -> None:
     output.say(f"{store.folder}: {store.clear()} compiled kernel(s) removed")
 
 
-def _serve(text: str, target: Path, folder: Path | None) -> int:
+def _serve(raw: bytes, target: Path, folder: Path | None) -> int:
     """One request's artifact; standard output carries nothing else."""
     from clover_ops.jit import service
+    from clover_ops.jit.errors import MalformedRequest
 
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        raise MalformedRequest(f"the request is not UTF-8: {error}") from None
     data = service.get(text, folder)
     if str(target) == "-":
         sys.stdout.buffer.write(data)

@@ -137,6 +137,34 @@ def cache() -> dict[str, Any]:
     return {"path": str(path), "source": source, "writable": not reason, "reason": reason}
 
 
+def jit() -> dict[str, Any]:
+    """What the JIT may do, which Triton it has or why none, and how many kernels are ready."""
+    from clover_ops.errors import InvalidArgument
+    from clover_ops.jit import artifact, cache, kernels, mode, toolchain
+    from clover_ops.jit.errors import ToolchainError
+
+    facts: dict[str, Any] = {"mode": None, "mode_error": None, "triton": None, "triton_error": None}
+    try:
+        facts["mode"] = mode.mode()
+    except InvalidArgument as error:
+        facts["mode_error"] = str(error)
+    try:
+        facts["triton"] = toolchain.toolchain().version
+    except ToolchainError as error:
+        facts["triton_error"] = str(error)
+    folder = cache.directory()[0].absolute() / "jit"
+    reason = cache.why_unsafe(folder) if folder.exists() else ""
+    places = kernels.folders()
+    return {
+        **facts,
+        "cache": str(folder),
+        "cache_error": reason or None,
+        "cached": len(list(folder.glob(f"*{artifact.SUFFIX}"))) if not reason else 0,
+        "kernels": [str(place) for place in places],
+        "bundled": sum(len(list((place.parent / "bundle").glob(f"*{artifact.SUFFIX}"))) for place in places),
+    }
+
+
 def _why_not_writable(path: Path) -> str:
     """Empty if files can be made there, or in the place where it would be made. Leaves nothing behind."""
     place = next(parent for parent in (path.absolute(), *path.absolute().parents) if parent.exists())

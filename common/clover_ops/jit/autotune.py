@@ -21,7 +21,7 @@ from clover_ops.errors import CompileError, InvalidArgument
 from . import artifact, cache, driver, prebuild, service
 from .artifact import Artifact
 from .kernels import Config, Kernel
-from .request import Argument, Request, Target, Value
+from .request import Argument, Request, Target, Value, parse_target
 from .toolchain import toolchain
 
 _ROUNDS = 20
@@ -235,6 +235,16 @@ def _identity(problem: Problem, requests: list[Request], chosen: Any) -> str:
     return hashed.hexdigest()
 
 
+def current_target() -> Target:
+    """The current device's, from torch."""
+    import torch
+
+    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+    if torch.version.hip:
+        return parse_target(f"hip:{properties.gcnArchName}")
+    return parse_target(f"cuda:{properties.major}{properties.minor}")
+
+
 def device_name(chosen: Any) -> str:
     return str(chosen.get_device_interface().get_device_name(chosen.get_current_device()))
 
@@ -285,13 +295,13 @@ class Comparison:
     slots: tuple[int, ...]
 
 
-def compare(comparison: Comparison, chosen: Any, flush: int = _FLUSH) -> dict[int, float | str]:
+def compare(comparison: Comparison, chosen: Any, flush: int = _FLUSH, device: str = "cuda") -> dict[int, float | str]:
     """Microseconds by slot, or why a provider does not take the call. The calls write to what the caller gave them."""
     import torch
 
     interface = chosen.get_device_interface()
     _refuse_capture(interface, comparison.operator)
-    memory = torch.empty(flush, dtype=torch.uint8, device=f"cuda:{chosen.get_current_device()}")
+    memory = torch.empty(flush, dtype=torch.uint8, device=device)
     found: dict[int, float | str] = {}
     for slot in comparison.slots:
         times = []

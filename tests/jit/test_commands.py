@@ -1,0 +1,183 @@
+"""The commands, run as a user and as C++ run them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from clover_ops.jit import artifact, toolchain
+
+from .conftest import KERNELS, jobs, needs_triton, python
+
+
+def run(*arguments: str, module: str = "clover_ops.jit", text: str = "", path: Path | None = None, **variables: str):
+    environment = {**os.environ, **variables}
+    if path is not None:
+        environment["PYTHONPATH"] = os.pathsep.join([str(path), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(
+        python("-m", module, *arguments),
+        input=text.encode(),
+        capture_output=True,
+        timeout=240,
+        check=False,
+        env=environment,
+    )
+
+
+@needs_triton
+@pytest.mark.smoke
+def test_a_request_on_stdin_gives_the_artifact_on_stdout(alone: Path):
+    job, *_ = jobs("hip:gfx906")
+    result = run("compile", "--kernels", str(KERNELS), "--request", "-", "--artifact", "-", text=job.request.text())
+    assert result.returncode == 0, result.stderr
+    artifact.check_request(artifact.load(result.stdout), job.request)
+    (path,) = (alone / "jit").glob("*.clvk")
+    assert path.read_bytes() == result.stdout
+
+
+@needs_triton
+@pytest.mark.smoke
+def test_an_unusable_cache_warns_once_and_the_bytes_come_all_the_same(alone: Path):
+    alone.write_text("in the way")
+    job, *_ = jobs("cuda:90")
+    result = run("compile", "--kernels", str(KERNELS), "--request", "-", "--artifact", "-", text=job.request.text())
+    assert result.returncode == 0
+    artifact.check_request(artifact.load(result.stdout), job.request)
+    assert result.stderr.count(b"memory only") == 1
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("text, says", [("clover-jit 9\n", "line 1"), ("", "does not end"), ("\xff\n", "line 1")])
+def test_a_malformed_request_is_one_line_and_exit_1(text: str, says: str):
+    result = run("compile", "--kernels", str(KERNELS), "--request", "-", "--artifact", "-", text=text)
+    assert (result.returncode, result.stdout) == (1, b"")
+    last = result.stderr.decode().splitlines()[-1]
+    assert last.startswith("clover-ops: ") and says in last
+
+
+@needs_triton
+@pytest.mark.smoke
+def test_the_toolchain_is_two_lines():
+    result = run("toolchain")
+    assert result.returncode == 0
+    assert result.stdout.decode() == toolchain.toolchain().text()
+    assert [line.split(" ")[0] for line in result.stdout.decode().splitlines()] == ["triton", "backend"]
+
+
+@needs_triton
+def test_bundle_show_verify_and_list(tmp_path: Path):
+    place = tmp_path / "out"
+    options = ("--kernels", str(KERNELS), "--target", "cuda:90", "--target", "hip:gfx906", "--output", str(place))
+    first = run("bundle", *options, "--json")
+    assert first.returncode == 0, first.stderr
+    answer = json.loads(first.stdout)
+    assert (answer["compiled"], answer["failed"]) == (8, 0) and len(answer["kernels"]) == 8
+    assert b"[8/8]" in first.stderr
+    assert json.loads(run("bundle", *options, "--json").stdout)["up to date"] == 8
+    assert run("verify", str(place)).returncode == 0
+    some = sorted(place.iterdir())[0]
+    shown = json.loads(run("show", str(some), "--json").stdout)
+    assert shown["request"] == some.stem and shown["block"] == int(shown["num_warps"]) * int(shown["warp_size"])
+    some.write_bytes(some.read_bytes()[:-1])
+    broken = run("verify", str(place))
+    assert broken.returncode == 1 and str(some).encode() in broken.stderr
+    listed = json.loads(run("list", "--kernels", str(KERNELS), "--json").stdout)["kernels"]
+    assert [row["kernel"] for row in listed] == ["vector_add", "scaled_add", "descriptor_copy"]
+
+
+@needs_triton
+def test_prebuild_and_the_cache(alone: Path):
+    result = run("jit", "prebuild", "--kernels", str(KERNELS), "--target", "cuda:90", "--op", "gdn_gating",
+                 module="clover_ops")  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    shown = json.loads(run("jit", "cache", "show", "--json", module="clover_ops").stdout)
+    assert [row["kernel"] for row in shown["artifacts"]] == ["scaled_add"] and shown["path"] == str(alone / "jit")
+    (path,) = (alone / "jit").glob("*.clvk")
+    path.write_bytes(b"CLOVERJ1")
+    assert run("jit", "cache", "show", module="clover_ops").returncode == 1
+    assert b"1 compiled kernel(s) removed" in run("jit", "cache", "clear", module="clover_ops").stdout
+    assert not list((alone / "jit").glob("*.clvk"))
+
+
+@needs_triton
+def test_one_geometry_by_hand(tmp_path: Path):
+    result = run("compile", "--kernels", str(KERNELS), "--kernel", "scaled_add", "--target", "hip:gfx90a", "--set", "SCALE=2",
+                 "--set", "DOUBLE=false", "--set", "TYPE=fp16", "--set", "BLOCK=64", "--x", "fp16", "--spec", "n=16",
+                 "--output", str(tmp_path / "out"))  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "out").iterdir()
+    assert artifact.load(path.read_bytes()).arguments == ("*fp16", "*fp32", "*fp16", "i32")
+
+
+@needs_triton
+def test_an_unknown_target_is_refused(tmp_path: Path):
+    result = run(
+        "compile", "--kernels", str(KERNELS), "--op", "cast", "--target", "hip:gfx936", "--output", str(tmp_path)
+    )
+    assert result.returncode == 1
+    assert b"does not know hip:gfx936" in result.stderr and b"DTK" in result.stderr
+    assert not list(tmp_path.glob("*.clvk"))
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (("compile", "--target", "cuda:90"), "--op or --kernel"),
+        (("compile", "--target", "cuda:90", "--kernel", "vector"), "no kernel 'vector'"),
+        (("compile", "--target", "cuda:90", "--op", "matmul"), "no operator with Triton kernels 'matmul'"),
+        (("compile", "--request", "-"), "--artifact"),
+        (("bundle", "--output", "x"), "--target"),
+        (("bundle", "--target", "cuda", "--output", "x"), "cuda:90"),
+    ],
+)
+def test_usage(arguments: tuple[str, ...], says: str, tmp_path: Path):
+    if "--request" not in arguments:
+        arguments = (*arguments, "--kernels", str(KERNELS))
+    result = run(*arguments)
+    assert result.returncode != 0 and says in result.stderr.decode()
+
+
+def test_triton_missing_names_what_to_install(tmp_path: Path):
+    """A stand-in that is too old hides the real one."""
+    (tmp_path / "triton").mkdir()
+    (tmp_path / "triton" / "__init__.py").write_text('__version__ = "2.0.0"\n')
+    result = run("toolchain", path=tmp_path)
+    assert result.returncode == 1 and b"Triton 2.0.0" in result.stderr and b"triton>=3.5" in result.stderr
+
+
+@pytest.mark.smoke
+def test_doctor_tells_the_state_of_the_jit(alone: Path):
+    report = json.loads(run("doctor", "--json", module="clover_ops").stdout)
+    assert report["jit"]["mode"] == "on" and report["jit"]["cache"] == str(alone / "jit")
+    assert report["jit"]["triton"] or "triton>=3.5" in report["jit"]["triton_error"]
+    wrong = run("doctor", module="clover_ops", CLOVER_OPS_JIT="maybe")
+    assert wrong.returncode == 1 and b"off, bundle or on, got `maybe`" in wrong.stdout
+
+
+@needs_triton
+def test_tune_writes_the_table_and_keeps_other_lines(tmp_path: Path):
+    """With the stand-in driver of test_autotune, in the command's own process."""
+    pytest.importorskip("torch")
+    workload = tmp_path / "workload.py"
+    workload.write_text(
+        "import importlib, sys, types\n"
+        f"sys.path.insert(0, {str(Path(__file__).parent.parent)!r})\n"
+        "from jit import test_autotune as t\n"
+        "device = t.cuda()\n"
+        "importlib.import_module('triton.runtime.driver').driver.set_active(device)\n"
+        "from clover_ops.jit import autotune, driver\n"
+        "driver.Launcher = lambda backend: t.Launches(device, {128: 2.0, 256: 1.0})\n"
+        "autotune._FLUSH = 1\n"
+        "def problems():\n    yield t.problem(key={'n': 1000})\n"
+    )
+    table = tmp_path / "table.txt"
+    table.write_text("clover-tuned 1\ndevice Stand-in 9000\narchitecture 90\nchoose cast 0\nconfig other -> BV=1\n")
+    result = run("tune", str(workload), "--backend", "nvidia", "--output", str(table), module="clover_ops")
+    assert result.returncode == 0, result.stderr.decode()[-2000:]
+    assert table.read_text().splitlines()[3:] == [
+        "choose cast 0", "config vector_add n==1000 -> BLOCK=1024 num_warps=8 num_stages=1", "config other -> BV=1",
+    ]  # fmt: skip

@@ -122,6 +122,29 @@ def test_nvidia(session: nox.Session) -> None:
     )
 
 
+@nox.session(name="test-jit")
+def test_jit(session: nox.Session) -> None:
+    """Test the Triton JIT's front: compiles for every target with no device, the cache's faults, the commands."""
+    session.install("--quiet", "-c", CONSTRAINTS, *TESTS, "triton")
+    install_wheels(session, "core", "cpu")
+    session.run("python", "-m", "pytest", "-n", "2", "tests/jit", *session.posargs)
+
+
+@nox.session(name="jit-bundle")
+def jit_bundle(session: nox.Session) -> None:
+    """Compile the bundle of a backend's Triton kernels (`-- nvidia`) into build/jit/<backend>; further options pass on."""
+    name, *options = session.posargs or ["nvidia"]
+    targets = Path("backends", name, "bundle.toml")
+    if not targets.is_file():
+        session.error(f"backend {name!r} has no {targets}")
+    session.install("--quiet", "-c", CONSTRAINTS, "triton")
+    install_wheels(session, "core")
+    session.run(
+        "python", "-m", "clover_ops.jit", "bundle", "--kernels", "common/kernels/triton", "--targets-from", str(targets),
+        "--output", f"build/jit/{name}", *options,
+    )  # fmt: skip
+
+
 @nox.session(name="test-native")
 def test_native(session: nox.Session) -> None:
     """Build and run the C++ consumers in tests/native against the installed wheels."""

@@ -121,3 +121,14 @@ def test_a_kernel_of_other_sources_is_not_found(folder: Path):
         kernels.find("vector_add", "0" * 64, folder)
     with pytest.raises(KernelTableError, match="no kernel 'nothing'"):
         kernels.find("nothing", given=folder)
+
+
+def test_the_targets_of_a_bundle(tmp_path: Path):
+    path = tmp_path / "bundle.toml"
+    path.write_text('targets = ["cuda:80", "hip:gfx906"]\n')
+    assert kernels.bundle_targets(path) == ("cuda:80", "hip:gfx906")
+    for text, says in (('target = ["cuda:80"]', "unknown key `target`"), ("targets = []", "at least one"),
+                       ('targets = ["sm_80"]', "must read like"), ("targets = [", "bundle.toml")):  # fmt: skip
+        path.write_text(text)
+        with pytest.raises(KernelTableError, match=says):
+            kernels.bundle_targets(path)

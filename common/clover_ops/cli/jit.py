@@ -93,6 +93,8 @@ def compile_(
 @jit.command()
 @kernels_option
 @_targets
+@click.option("--targets-from", "targets_file", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+              metavar="FILE", help="A bundle.toml with `targets = [...]`.")  # fmt: skip
 @_operators
 @click.option("--output", "place", required=True, type=click.Path(path_type=Path, file_okay=False),
               help="The folder of the bundle. Artifacts in it that do not belong there are removed.")  # fmt: skip
@@ -100,14 +102,14 @@ def compile_(
 @_json
 @told
 def bundle(
-    folder: Path | None,
-    targets: tuple[str, ...],
-    operators: tuple[str, ...],
-    place: Path,
-    jobs: int | None,
-    as_json: bool,
-) -> int:
+    folder: Path | None, targets: tuple[str, ...], targets_file: Path | None, operators: tuple[str, ...], place: Path,
+    jobs: int | None, as_json: bool,
+) -> int:  # fmt: skip
     """Compile every bundled geometry for the targets into a folder; what is up to date there is skipped."""
+    from clover_ops.jit import kernels
+
+    if targets_file is not None:
+        targets = (*targets, *kernels.bundle_targets(targets_file))
     if not targets:
         raise click.UsageError("name at least one --target.")
     return _build(_planned(_chosen(folder, operators, ()), targets), place, jobs, as_json)

@@ -279,6 +279,25 @@ def _is_constexpr(parameter: ast.arg) -> bool:
     )
 
 
+def bundle_targets(path: Path) -> tuple[str, ...]:
+    """The targets that a backend's bundle.toml names."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise KernelTableError(f"{path}: {error}") from None
+    if unknown := sorted(document.keys() - {"targets"}):
+        raise KernelTableError(f"{path}: unknown key `{unknown[0]}`; known: targets")
+    targets = document.get("targets")
+    if not isinstance(targets, list) or not targets or not all(isinstance(target, str) for target in targets):
+        raise KernelTableError(f"{path}: `targets` must be a list such as ['cuda:90'], at least one")
+    for target in targets:
+        try:
+            parse_target(target)
+        except MalformedRequest as error:
+            raise KernelTableError(f"{path}: {error}") from None
+    return tuple(targets)
+
+
 def folders(given: Path | None = None) -> tuple[Path, ...]:
     """Where kernels are: the given folder, else `triton/` beside the manifest of every plugin that is found."""
     if given is not None:

@@ -153,6 +153,20 @@ def test_a_kernel_that_does_not_compile_says_why():
 
 
 @needs_triton
+def test_a_helper_that_does_not_compile_says_why(tmp_path: Path, folder: Path):
+    """Triton tells the reason in the error's cause."""
+    import shutil
+
+    copy = Path(shutil.copytree(folder, tmp_path / "kernels"))
+    text = (copy / "helper.py").read_text()
+    (copy / "helper.py").write_text(
+        text.replace("a.to(tl.float32)", "tl.dot(a[:, None], a[None, :], input_precision='no')")
+    )
+    with pytest.raises(CompileError, match=r"scaled_add does not compile for hip:gfx906:64.* at 4:.*input_precision"):
+        make(jobs("hip:gfx906", "scaled_add", copy)[0])
+
+
+@needs_triton
 def test_more_shared_memory_than_there_is_is_refused(tmp_path: Path):
     (tmp_path / "big.py").write_text(
         "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"

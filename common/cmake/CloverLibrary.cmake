@@ -20,7 +20,6 @@ function(clover_shared_library target)
   target_compile_options(${target} PRIVATE -Wall -Wextra $<$<BOOL:${CLOVER_WERROR}>:-Werror>)
   # A build folder must leave no trace in the product.
   target_compile_options(${target} PRIVATE "-ffile-prefix-map=${CMAKE_SOURCE_DIR}=." "-ffile-prefix-map=${CMAKE_BINARY_DIR}=build")
-  target_compile_definitions(${target} PRIVATE "CLOVER_OPS_VERSION=\"${CLOVER_OPS_VERSION}\"")
   target_link_options(
     ${target}
     PRIVATE

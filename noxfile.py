@@ -11,6 +11,7 @@ Needs Python 3.10 and a C++17 compiler. nox itself is fetched into .nox/ when it
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 import venv
@@ -66,11 +67,27 @@ def build_wheels(session: nox.Session, *names: str) -> list[str]:
     return wheels
 
 
-def install_wheels(session: nox.Session, *names: str) -> None:
-    """Builds and installs the named distributions, nothing of ours from anywhere else."""
-    wheels = build_wheels(session, *names)
+def install_wheels(session: nox.Session, *names: str, built: Path | None = None) -> None:
+    """Builds the named distributions, or takes their wheels from a folder, and installs them, nothing of ours from anywhere else."""
+    if built is None:
+        wheels = build_wheels(session, *names)
+    else:
+        patterns = ["clover_ops" + ("" if name == "core" else f"_{name}") + f"-*_{platform.machine()}.whl" for name in names]
+        wheels = [str(wheel) for pattern in patterns for wheel in built.glob(pattern)]
+        if len(wheels) != len(names):
+            session.error(f"{built} must hold one wheel of each of {', '.join(names)}, found {wheels}")
     session.install("--quiet", "-c", CONSTRAINTS, *wheels)
     session.install("--quiet", "--force-reinstall", "--no-deps", *wheels)
+
+
+def take_folder(arguments: list[str], option: str) -> Path | None:
+    """Removes `option FOLDER` from the arguments; the folder, or None."""
+    if option not in arguments:
+        return None
+    place = arguments.index(option)
+    folder = Path(arguments[place + 1]).resolve()
+    del arguments[place : place + 2]
+    return folder
 
 
 @nox.session(name="build-cpu")
@@ -89,14 +106,16 @@ def demo(session: nox.Session) -> None:
 
 @nox.session(name="test-cpu")
 def test_cpu(session: nox.Session) -> None:
-    """Test the installed wheels: the smoke selection, or everything with `-- --full`. Other arguments go to pytest."""
+    """Test the installed wheels: the smoke selection, or everything with `-- --full`. `-- --built FOLDER` takes wheels that
+    are there. Other arguments go to pytest."""
     arguments = list(session.posargs)
+    built = take_folder(arguments, "--built")
     selection = ["-n", "auto", "-m", "smoke"]
     if "--full" in arguments:
         arguments.remove("--full")
         selection = ["-n", "auto"]
     session.install("--quiet", "-c", CONSTRAINTS, *TESTS)
-    install_wheels(session, "core", "cpu")
+    install_wheels(session, "core", "cpu", built=built)
     session.run("python", "-m", "pytest", *selection, *arguments)
 
 
@@ -123,6 +142,14 @@ def test_nvidia(session: nox.Session) -> None:
     session.run(
         "python", "-m", "pytest", "-m", "smoke", "tests/driver", "tests/ops", "tests/packaging", *session.posargs
     )
+
+
+@nox.session(name="test-toy-backend")
+def test_toy_backend(session: nox.Session) -> None:
+    """Make the backend of docs/adding-a-backend.md in a copy of the tree, build it, and run the shared suite over it."""
+    session.install("--quiet", "-c", CONSTRAINTS, *TESTS, "scikit-build-core>=1.1", "tomli", "cmake>=3.25", "ninja")
+    install_wheels(session, "core")
+    session.run("python", "-m", "pytest", "tests/toy_backend", *session.posargs)
 
 
 @nox.session(name="test-native")
@@ -185,6 +212,12 @@ def compile_device_code(session: nox.Session) -> None:
             compile_one(session)
 
 
+@nox.session(name="device-code")
+def device_code(session: nox.Session) -> None:
+    """Compile every backend's device code into build/device-code, on a machine that has the toolchains."""
+    compile_device_code(session)
+
+
 def build_release(session: nox.Session, *arguments: str) -> None:
     session.install("--quiet", "-c", CONSTRAINTS, *RELEASE_TOOLS)
     compile_device_code(session)
@@ -215,14 +248,13 @@ def sdists(session: nox.Session) -> None:
 @nox.session(name="release-check")
 def release_check(session: nox.Session) -> None:
     """Build the wheels unless `-- --built FOLDER` names some, pass every gate, and show each gate failing on a broken wheel."""
-    arguments, folder = list(session.posargs), RELEASE
-    if "--built" in arguments:
-        place = arguments.index("--built")
-        folder = Path(arguments[place + 1]).resolve()
-        del arguments[place : place + 2]
-        session.install("--quiet", "-c", CONSTRAINTS, *RELEASE_TOOLS)
-    else:
+    arguments = list(session.posargs)
+    folder = take_folder(arguments, "--built")
+    if folder is None:
+        folder = RELEASE
         build_release(session)
+    else:
+        session.install("--quiet", "-c", CONSTRAINTS, *RELEASE_TOOLS)
     summary = str(ROOT / "build" / "release" / "summary.json")
     session.run("python", "-m", "release.check", str(folder), "--json", summary, *arguments, env=CI_PATH)
     session.run(
@@ -270,13 +302,14 @@ def gen(session: nox.Session) -> None:
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check Python with ruff and the layout of Python and C++; `-- --fix` mends what can be mended."""
-    session.install("--quiet", "-c", CONSTRAINTS, "ruff", "clang-format", "check-jsonschema", "zizmor")
+    session.install("--quiet", "-c", CONSTRAINTS, "ruff", "clang-format", "check-jsonschema", "zizmor", "nox")
     fix = "--fix" in session.posargs
     session.run("ruff", "check", *(["--fix"] if fix else []), ".")
     session.run("ruff", "format", *([] if fix else ["--check"]), ".")
     workflows = sorted(map(str, Path(".github/workflows").glob("*.yml")))
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
-    session.run("zizmor", "--offline", "--quiet", "--no-progress", ".github/workflows")
+    session.run("zizmor", "--offline", "--quiet", "--no-progress", "--min-severity", "medium", ".github")
+    session.run("python", "ci/check_workflows.py")
     tracked = session.run("git", "ls-files", external=True, silent=True).split()
     sources = [f for f in tracked if f.endswith((".cpp", ".hpp", ".h", ".cu", ".cuh", ".hip"))]
     sources = [f for f in sources if "/generated/" not in f and f not in GENERATED_HEADERS and Path(f).is_file()]

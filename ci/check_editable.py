@@ -55,7 +55,10 @@ def main() -> None:
         print(f"core, {', '.join(names)} installed in place, {time.monotonic() - start:.0f} s", flush=True)
 
         def doctor() -> dict:
-            return json.loads(run(python, "-m", "clover_ops", "doctor", "--json", cwd=home))
+            text = run(python, "-m", "clover_ops", "doctor", "--json", cwd=home)
+            if not text.startswith("{"):
+                sys.exit(f"doctor --json printed\n{text}")
+            return json.loads(text)
 
         report = doctor()
         states = {plugin["name"]: plugin["status"] for plugin in report["plugins"]}

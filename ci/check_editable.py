@@ -46,9 +46,10 @@ def main() -> None:
         (site / "outer.pth").write_text(f"{outer}\n", encoding="utf-8")
 
         start = time.monotonic()
-        for name, place in projects.find(copy).items():
+        for place in projects.find(copy).values():
             run(
-                sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index",
+                sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-build-isolation",
+                "--no-index",
                 "--config-settings", "editable.mode=redirect", "--editable", copy / place,
             )  # fmt: skip
         names = [name for name in projects.find(copy) if name != projects.CORE]
@@ -74,7 +75,10 @@ def main() -> None:
         details = next(plugin for plugin in doctor()["plugins"] if plugin["name"] == "cpu")["details"]
         if details.get("changed") != "here":
             sys.exit(f"a changed source of the CPU plugin was not rebuilt: {details}")
-        print(f"a changed source of the plugin: rebuilt and seen by the next process, {time.monotonic() - start:.0f} s", flush=True)
+        print(
+            f"a changed source of the plugin: rebuilt and seen by the next process, {time.monotonic() - start:.0f} s",
+            flush=True,
+        )
         replace(copy / "common/src/registry.cpp", '"plugin version "', '"PLUGIN version "')
         manifest = site / "clover_ops_cpu" / "plugin.manifest"
         other = home / "other"
@@ -86,7 +90,10 @@ def main() -> None:
         said = run("env", f"CLOVER_OPS_PLUGIN_PATH={other}", python, "-m", "clover_ops", "doctor", cwd=home, fails=True)
         if "PLUGIN version 9.9.9" not in said:
             sys.exit(f"a changed source of the core was not rebuilt:\n{said}")
-        print(f"a changed source of the core: rebuilt and seen by the next process, {time.monotonic() - start:.0f} s", flush=True)
+        print(
+            f"a changed source of the core: rebuilt and seen by the next process, {time.monotonic() - start:.0f} s",
+            flush=True,
+        )
         replace(copy / "common/src/registry.cpp", '"PLUGIN version "', '"PLUGIN version ')
         said = run(python, "-m", "clover_ops", "doctor", cwd=home, fails=True)
         if "the editable install of clover_ops does not build" not in said:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import shutil
 import subprocess
 import sys
 import time
+import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import ziglang
@@ -24,19 +27,45 @@ from .projects import CORE, ROOT, distribution
 from .repair import repair
 
 TREE = ROOT / "build" / "release" / "tree"
+_IGNORED = {
+    "CFLAGS",
+    "CXXFLAGS",
+    "LDFLAGS",
+    "CPPFLAGS",
+    "CMAKE_ARGS",
+    "CMAKE_C_COMPILER_LAUNCHER",
+    "CMAKE_CXX_COMPILER_LAUNCHER",
+}
 ZIG = Path(ziglang.__file__).parent / "zig"
 
 
 def environment(root: Path = ROOT, cache: Path | None = None) -> dict[str, str]:
-    """What makes a build the same anywhere, any time: the commit's time, no user's flags, one compiler cache."""
-    cache = cache or ROOT / "build" / "release" / "zig-cache"
-    kept = {k: v for k, v in os.environ.items() if k not in ("CFLAGS", "CXXFLAGS", "LDFLAGS", "CPPFLAGS", "CMAKE_ARGS")}
-    kept.pop("CMAKE_CXX_COMPILER_LAUNCHER", None)  # zig has a cache of its own
-    kept.pop("CMAKE_C_COMPILER_LAUNCHER", None)
-    return {
-        "SOURCE_DATE_EPOCH": tree.commit_time(root), "CMAKE_GENERATOR": "Ninja", "CMAKE_BUILD_PARALLEL_LEVEL": "2", **kept,
-        "ZIG_GLOBAL_CACHE_DIR": str(cache), "ZIG_LOCAL_CACHE_DIR": str(cache), "PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8",
-    }  # fmt: skip
+    """What makes a build the same anywhere, any time: the commit's time, no user's flags. zig keeps what it compiled in its
+    own cache, or in `cache`."""
+    env = {k: v for k, v in os.environ.items() if k not in _IGNORED}
+    env.setdefault("SOURCE_DATE_EPOCH", tree.commit_time(root))
+    env.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", "2")
+    env |= {"CMAKE_GENERATOR": "Ninja", "PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+    if cache is not None:
+        env |= {"ZIG_GLOBAL_CACHE_DIR": str(cache), "ZIG_LOCAL_CACHE_DIR": str(cache)}
+    return env
+
+
+def foreign_tvm_ffi(machine: str) -> Path:
+    """The CMake package of apache-tvm-ffi for another machine, from its own wheel; fetched once."""
+    place = ROOT / "build" / "release" / "siblings" / machine
+    wanted = metadata.version("apache-tvm-ffi")
+    folder = place / wanted
+    if not folder.is_dir():
+        command = [
+            sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--dest", str(place),
+            "--platform", f"manylinux_2_28_{machine}", "--platform", f"manylinux2014_{machine}", f"apache-tvm-ffi=={wanted}",
+        ]  # fmt: skip
+        subprocess.run(command, check=True)
+        (wheel,) = place.glob(f"apache_tvm_ffi-{wanted}-*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder)
+    return folder / "tvm_ffi" / "share" / "cmake" / "tvm_ffi"
 
 
 def build(name: str, data: Data, source: Path, out: Path, machine: str, env: dict[str, str], options=()) -> Path:
@@ -49,6 +78,8 @@ def build(name: str, data: Data, source: Path, out: Path, machine: str, env: dic
         f"cmake.define.CLOVER_ZIG_TARGET={machine}-linux-gnu.{data.glibc}", f"build-dir={source / 'build' / machine / name}",
         f"wheel.tags=py3-none-linux_{machine}", *options,
     ]  # fmt: skip
+    if name == CORE and machine != platform.machine():
+        settings.append(f"cmake.define.tvm_ffi_DIR={foreign_tvm_ffi(machine)}")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     command += ["--wheel-dir", str(raw), *(word for s in settings for word in ("--config-settings", s)), str(folder)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
@@ -71,7 +102,9 @@ def build_all(names: list[str], data: Data, source: Path, out: Path, machine: st
             old.unlink()
         start = time.monotonic()
         wheels.append(build(name, data, source, out, machine, env))
-        print(f"{wheels[-1].name}: {wheels[-1].stat().st_size / 1e6:.2f} MB, {time.monotonic() - start:.0f} s", flush=True)
+        print(
+            f"{wheels[-1].name}: {wheels[-1].stat().st_size / 1e6:.2f} MB, {time.monotonic() - start:.0f} s", flush=True
+        )
     return wheels
 
 
@@ -84,7 +117,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="short names; default: every distribution of the machine")
     parser.add_argument("--out", type=Path, default=ROOT / "dist" / "release")
-    parser.add_argument("--machine", default="x86_64")
+    parser.add_argument("--machine", default=platform.machine())
     parser.add_argument("--next", action="store_true", help="build the next version instead, for the rehearsal")
     arguments = parser.parse_args()
     data = load()

@@ -6,7 +6,6 @@ Prints one row a gate, then each problem with its place, and exits with 1 when t
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 

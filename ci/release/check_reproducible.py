@@ -10,15 +10,16 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import platform
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from release import build, summary, tree  # noqa: E402
-from release.data import load  # noqa: E402
-from release.projects import distribution  # noqa: E402
-from release.wheel import Wheel  # noqa: E402
+from release import build, summary, tree
+from release.data import load
+from release.projects import distribution
+from release.wheel import Wheel
 
 
 def differences(a: Path, b: Path) -> list[str]:
@@ -26,21 +27,26 @@ def differences(a: Path, b: Path) -> list[str]:
     if a.read_bytes() == b.read_bytes():
         return []
     one, two = Wheel(a).members, Wheel(b).members
-    found = [f"{name}: only in {'the first' if name in one else 'the second'}" for name in sorted(one.keys() ^ two.keys())]
-    found += [f"{name}: {_first(one[name], two[name])}" for name in sorted(one.keys() & two.keys()) if one[name] != two[name]]
+    found = [
+        f"{name}: only in {'the first' if name in one else 'the second'}" for name in sorted(one.keys() ^ two.keys())
+    ]
+    found += [
+        f"{name}: {_first(one[name], two[name])}" for name in sorted(one.keys() & two.keys()) if one[name] != two[name]
+    ]
     return found or ["the same members, in another order or with other attributes"]
 
 
 def _first(a: bytes, b: bytes) -> str:
     place = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
-    return f"{len(a)} and {len(b)} bytes, the first difference at {place}: {a[place - 16 : place + 16]!r} / {b[place - 16 : place + 16]!r}"
+    around = slice(max(0, place - 16), place + 16)
+    return f"{len(a)} and {len(b)} bytes, the first difference at {place}: {a[around]!r} / {b[around]!r}"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--against", type=Path)
-    parser.add_argument("--machine", default="x86_64")
+    parser.add_argument("--machine", default=platform.machine())
     arguments = parser.parse_args()
     data = load()
     names = arguments.names or [n for n in data.projects if arguments.machine in data.machines(n)]
@@ -51,12 +57,20 @@ def main() -> int:
         if first is None:
             first = place / "first wheels"
             tree.export(place / "first")
-            build.build_all(names, data, place / "first", first, arguments.machine, build.environment(cache=place / "first cache"))
+            build.build_all(
+                names, data, place / "first", first, arguments.machine, build.environment(cache=place / "first cache")
+            )
         old = os.umask(0o077)
         try:
             tree.export(place / "a second, longer one")
-            env = build.environment(cache=place / "cache") | {"TZ": "Pacific/Kiritimati", "LC_ALL": "C", "PYTHONHASHSEED": "7"}
-            wheels = build.build_all(names, data, place / "a second, longer one", place / "wheels", arguments.machine, env)
+            env = build.environment(cache=place / "cache") | {
+                "TZ": "Pacific/Kiritimati",
+                "LC_ALL": "C",
+                "PYTHONHASHSEED": "7",
+            }
+            wheels = build.build_all(
+                names, data, place / "a second, longer one", place / "wheels", arguments.machine, env
+            )
         finally:
             os.umask(old)
         for name, wheel in zip(names, wheels):

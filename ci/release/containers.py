@@ -72,11 +72,16 @@ def main() -> int:
         return 0
     if arguments.name not in data.projects or arguments.machine not in data.machines(arguments.name):
         offered = "; ".join(f"{name}: {', '.join(data.machines(name))}" for name in data.projects)
-        parser.error(f"a distribution and one of its machines are needed ({offered}), got {arguments.name} {arguments.machine}")
+        parser.error(
+            f"a distribution and one of its machines are needed ({offered}), got {arguments.name} {arguments.machine}"
+        )
     if not any(map(shutil.which, ("docker", "podman"))):
         parser.error("needs docker or podman; `nox -s wheels` builds the same without a container")
     prepare(data)
-    print(f"{distribution(arguments.name)} for {arguments.machine} in {data.table['machines'][arguments.machine]['image']}", flush=True)
+    print(
+        f"{distribution(arguments.name)} for {arguments.machine} in {data.table['machines'][arguments.machine]['image']}",
+        flush=True,
+    )
     words = command(data, arguments.name, arguments.machine, arguments.out.resolve())
     engine = {} if shutil.which("docker") else {"CIBW_CONTAINER_ENGINE": "podman"}
     return subprocess.run(words, cwd=COPY, env=environment(data) | engine, check=False).returncode

@@ -45,7 +45,9 @@ def read(data: bytes) -> Library:
         ]
     section = elf.get_section_by_name(".comment")
     comments = [text.decode() for text in section.data().split(b"\0") if text] if section else []
-    return Library(MACHINES.get(elf["e_machine"], elf["e_machine"]), needed, rpath, sorted(exports), sorted(set(comments)))
+    return Library(
+        MACHINES.get(elf["e_machine"], elf["e_machine"]), needed, rpath, sorted(exports), sorted(set(comments))
+    )
 
 
 def code_objects(data: bytes) -> list[str]:

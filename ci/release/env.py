@@ -40,9 +40,20 @@ class Env:
         """Runs a command outside the checkout. It must succeed or, with `fails`, must not."""
         words = [str(word) for word in command]
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("PIP_", "UV_", "PYTHON", "CLOVER_OPS_"))}
-        env = {**kept, "PATH": f"{self.home / 'bin'}:{os.environ['PATH']}", "VIRTUAL_ENV": str(self.home), "PIP_NO_CACHE_DIR": "1"}
+        env = {
+            **kept,
+            "PATH": f"{self.home / 'bin'}:{os.environ['PATH']}",
+            "VIRTUAL_ENV": str(self.home),
+            "PIP_NO_CACHE_DIR": "1",
+        }
         # The configuration of pip or uv on this machine must not matter, nor their caches.
-        env |= {"PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "NO_COLOR": "1", **variables}
+        env |= {
+            "PIP_CONFIG_FILE": os.devnull,
+            "UV_NO_CONFIG": "1",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "NO_COLOR": "1",
+            **variables,
+        }
         done = subprocess.run(words, cwd=self.home, env=env, capture_output=True, text=True, check=False)
         text = done.stdout + done.stderr
         if (done.returncode != 0) != fails:
@@ -72,7 +83,11 @@ class Env:
         return {item["name"]: item["version"] for item in json.loads(text[text.index("[") : text.rindex("]") + 1])}
 
     def ours(self) -> dict[str, str]:
-        return {name: version for name, version in self.installed().items() if name.replace("_", "-").startswith("clover-ops")}
+        return {
+            name: version
+            for name, version in self.installed().items()
+            if name.replace("_", "-").startswith("clover-ops")
+        }
 
     def files(self) -> set[str]:
         return {path.relative_to(self.home).as_posix() for path in self.home.rglob("*") if "uv-cache" not in path.parts}

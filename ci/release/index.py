@@ -17,10 +17,22 @@ def fill(folder: Path) -> None:
     """Fetches the dependencies into `folder`, unless it holds them: then no network is needed."""
     folder.mkdir(parents=True, exist_ok=True)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    there = [*pip, "install", "--quiet", "--dry-run", "--ignore-installed", "--no-index", "--find-links", str(folder), *DEPENDENCIES]
+    there = [
+        *pip,
+        "install",
+        "--quiet",
+        "--dry-run",
+        "--ignore-installed",
+        "--no-index",
+        "--find-links",
+        str(folder),
+        *DEPENDENCIES,
+    ]
     if subprocess.run(there, capture_output=True, check=False).returncode == 0:
         return
-    subprocess.run([*pip, "download", "--quiet", "--only-binary", ":all:", "--dest", str(folder), *DEPENDENCIES], check=True)
+    subprocess.run(
+        [*pip, "download", "--quiet", "--only-binary", ":all:", "--dest", str(folder), *DEPENDENCIES], check=True
+    )
 
 
 def vendor_wheel(folder: Path, project: str, version: str) -> None:

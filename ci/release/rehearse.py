@@ -97,7 +97,9 @@ class Rehearsal:
         report = json.loads(there.run(there.home / "bin" / "clover-ops", "doctor", "--json").text)
         states = {}
         for plugin in report["plugins"]:
-            if plugin["status"] not in ("active", "inactive") or (plugin["status"] == "inactive" and not plugin["reason"]):
+            if plugin["status"] not in ("active", "inactive") or (
+                plugin["status"] == "inactive" and not plugin["reason"]
+            ):
                 raise env.Failure(f"plugin {plugin['name']}: {plugin['status']}: {plugin['reason']}")
             reason = plugin["reason"].split(":")[0]
             states[plugin["name"]] = plugin["status"] + (f" ({reason})" if reason else "")
@@ -147,7 +149,9 @@ class Rehearsal:
             if word not in said:
                 raise env.Failure(f"the refusal does not name {word}:\n{said}")
         expect(there.ours(), {})
-        reason = next(line.strip() for line in said.splitlines() if "depends on clover-ops==" in line or "clover-ops==" in line)
+        reason = next(
+            line.strip() for line in said.splitlines() if "depends on clover-ops==" in line or "clover-ops==" in line
+        )
         return f"refused before anything is installed: “{reason[:160]}”"
 
     def forced_pair(self) -> str:
@@ -233,7 +237,11 @@ def main() -> int:
     index.fill(arguments.dependencies)
     with tempfile.TemporaryDirectory(prefix="clover-rehearsal-") as folder:
         rehearsal = Rehearsal(
-            load(), arguments.now.resolve(), arguments.following.resolve(), arguments.dependencies.resolve(), Path(folder)
+            load(),
+            arguments.now.resolve(),
+            arguments.following.resolve(),
+            arguments.dependencies.resolve(),
+            Path(folder),
         )
         failed = ""
         try:

@@ -44,7 +44,9 @@ def components(wheel: Wheel, system: Iterable[str]) -> list[Component]:
     found: dict[str, Component] = {}
 
     def add(name: str, licence: str, linkage: str, where: str, **more) -> None:
-        new = Component(name=name, type=ComponentType.LIBRARY, bom_ref=name, licenses=[LicenseExpression(licence)], **more)
+        new = Component(
+            name=name, type=ComponentType.LIBRARY, bom_ref=name, licenses=[LicenseExpression(licence)], **more
+        )
         component = found.setdefault(name, new)
         component.properties.add(Property(name="clover-ops:linkage", value=linkage))
         component.properties.add(Property(name="clover-ops:in", value=where))
@@ -57,7 +59,13 @@ def components(wheel: Wheel, system: Iterable[str]) -> list[Component]:
             if soname in system:
                 add(*_GLIBC, "dynamic", file, scope=ComponentScope.EXCLUDED)
             elif soname == "libtvm_ffi.so":
-                add("apache-tvm-ffi", _PYTHON["apache-tvm-ffi"], "dynamic", file, purl=PackageURL("pypi", name="apache-tvm-ffi"))
+                add(
+                    "apache-tvm-ffi",
+                    _PYTHON["apache-tvm-ffi"],
+                    "dynamic",
+                    file,
+                    purl=PackageURL("pypi", name="apache-tvm-ffi"),
+                )
         if elf.code_objects(data):
             device = (wheel.manifest or {}).get("device", ["?"])[0]
             add(*_DEVICE_LIBRARIES.get(device, (f"device code for {device}", "NOASSERTION")), "device code", file)
@@ -67,7 +75,9 @@ def components(wheel: Wheel, system: Iterable[str]) -> list[Component]:
             licence = _PYTHON.get(requirement.name, "NOASSERTION")
             purl = PackageURL("pypi", name=requirement.name)
             add(requirement.name, licence, "installed", "METADATA", purl=purl)
-            found[requirement.name].properties.add(Property(name="clover-ops:requires", value=str(requirement.specifier)))
+            found[requirement.name].properties.add(
+                Property(name="clover-ops:requires", value=str(requirement.specifier))
+            )
     return [found[name] for name in sorted(found)]
 
 

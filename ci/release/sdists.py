@@ -31,7 +31,9 @@ def main() -> None:
             sys.exit(f"the sdist of {distribution(name)} is not made:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
         (sdist,) = out.glob(f"{distribution(name).replace('-', '_')}-*.tar.gz")
         print(f"{sdist.name}: {sdist.stat().st_size / 1e6:.2f} MB", flush=True)
-    subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *map(str, sorted(out.glob("*.tar.gz")))], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "twine", "check", "--strict", *map(str, sorted(out.glob("*.tar.gz")))], check=True
+    )
 
 
 if __name__ == "__main__":

@@ -27,7 +27,12 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 def gates_table(rows: list[dict], wheels: list[str]) -> str:
     cells = [
-        [row["gate"], row["rule"], row["checked"], "passed" if not row["problems"] else f"{len(row['problems'])} problems"]
+        [
+            row["gate"],
+            row["rule"],
+            row["checked"],
+            "passed" if not row["problems"] else f"{len(row['problems'])} problems",
+        ]
         for row in rows
     ]
     return table(["gate", "rule", "checked", "result"], cells)

@@ -20,7 +20,9 @@ def tracked(root: Path = ROOT) -> list[str]:
 
 
 def dirty(root: Path = ROOT) -> bool:
-    return bool(subprocess.run(["git", "status", "--porcelain"], cwd=root, capture_output=True, check=True).stdout.strip())
+    return bool(
+        subprocess.run(["git", "status", "--porcelain"], cwd=root, capture_output=True, check=True).stdout.strip()
+    )
 
 
 def commit_time(root: Path = ROOT) -> str:

@@ -13,7 +13,9 @@ def _write(translator, node, display: str) -> None:
     try:
         translator.body.append(convert(node.astext(), display=display))
     except Exception as error:
-        _log.warning("formula `%s` cannot be converted: %s: %s", node.astext(), type(error).__name__, error, location=node)
+        _log.warning(
+            "formula `%s` cannot be converted: %s: %s", node.astext(), type(error).__name__, error, location=node
+        )
     raise nodes.SkipNode
 
 

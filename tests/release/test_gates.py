@@ -30,7 +30,18 @@ def test_good_wheels_pass_every_gate(good):
 
 def test_a_copy_that_nobody_broke_passes(broken, problems):
     wheel = broken("cpu", nothing)
-    for gate in ("twine", "contents", "metadata", "tag", "needed", "rpath", "exports", "device_code", "records", "sbom"):
+    for gate in (
+        "twine",
+        "contents",
+        "metadata",
+        "tag",
+        "needed",
+        "rpath",
+        "exports",
+        "device_code",
+        "records",
+        "sbom",
+    ):
         assert problems(gate, wheel) == "", gate
 
 
@@ -109,7 +120,9 @@ def test_tag_finds_newer_symbols(broken, problems):
 
 def test_tag_wants_the_tag(broken, problems, good):
     name = good["cpu"].path.name.replace("manylinux_2_28", "manylinux_2_34")
-    assert "the platform must be manylinux_2_28_x86_64, got manylinux_2_34" in problems("tag", broken("cpu", nothing, name))
+    assert "the platform must be manylinux_2_28_x86_64, got manylinux_2_34" in problems(
+        "tag", broken("cpu", nothing, name)
+    )
 
 
 @pytest.mark.parametrize(
@@ -183,7 +196,9 @@ def edit_manifest(old: str, new: str):
 
 def test_device_code_of_a_promised_architecture_is_there(broken, problems):
     wheel = broken("nvidia", edit_manifest("architecture sm_90\n", "architecture sm_90\narchitecture sm_103\n"))
-    assert "libclover_ops_nvidia.so: no code object for sm_103, which the manifest promises" in problems("device_code", wheel)
+    assert "libclover_ops_nvidia.so: no code object for sm_103, which the manifest promises" in problems(
+        "device_code", wheel
+    )
 
 
 def test_device_code_that_nobody_promised(broken, problems):

@@ -19,7 +19,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "adding-a-backend.md"
 REASON = "there is no toy device: CLOVER_TOY_DEVICE is not 1"
 sys.path.insert(0, str(ROOT / "ci"))
-scikit_build_core = pytest.importorskip("scikit_build_core", reason="`nox -s test-toy-backend` installs what builds a wheel")
+scikit_build_core = pytest.importorskip(
+    "scikit_build_core", reason="`nox -s test-toy-backend` installs what builds a wheel"
+)
 
 from release import projects, tree  # noqa: E402
 
@@ -34,7 +36,9 @@ def run(*command: object, cwd: Path, code: int = 0, **variables: str) -> str:
     words = [str(word) for word in command]
     env = {k: v for k, v in os.environ.items() if k != "CLOVER_TOY_DEVICE"} | variables
     done = subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == code, f"{' '.join(words)} exited with {done.returncode}:\n{done.stdout[-5000:]}{done.stderr[-3000:]}"
+    assert done.returncode == code, (
+        f"{' '.join(words)} exited with {done.returncode}:\n{done.stdout[-5000:]}{done.stderr[-3000:]}"
+    )
     return done.stdout + done.stderr
 
 
@@ -61,8 +65,8 @@ def python(checkout, tmp_path_factory):
     home = tmp_path_factory.mktemp("toy-env")
     wheels = home / "wheels"
     run(
-        sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", wheels,
-        checkout / "backends" / "toy", cwd=checkout,
+        sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index",
+        "--wheel-dir", wheels,        checkout / "backends" / "toy", cwd=checkout,
     )  # fmt: skip
     venv.create(home / "env", with_pip=False, symlinks=True)
     (site,) = (home / "env").glob("lib/python*/site-packages")
@@ -70,7 +74,19 @@ def python(checkout, tmp_path_factory):
     (site / "outer.pth").write_text("\n".join(outer) + "\n", encoding="utf-8")
     (wheel,) = wheels.glob("clover_ops_toy-*.whl")
     binary = home / "env" / "bin" / "python"
-    run(sys.executable, "-m", "pip", "--python", binary, "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=home)
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        binary,
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        wheel,
+        cwd=home,
+    )
     return binary
 
 

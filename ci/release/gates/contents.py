@@ -17,7 +17,15 @@ _LEFTOVER = re.compile(r"\.(o|a|cpp|cc|cxx|ninja|log|orig|rej|swp)$|(^|/)(CMakeL
 def check(release: Release) -> Result:
     result = Result(f"{sum(len(w.members) for w in release.wheels)} files")
     for wheel in release.wheels:
-        command = [sys.executable, "-m", "check_wheel_contents", "--no-config", "--toplevel", wheel.package, str(wheel.path)]
+        command = [
+            sys.executable,
+            "-m",
+            "check_wheel_contents",
+            "--no-config",
+            "--toplevel",
+            wheel.package,
+            str(wheel.path),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             for line in filter(str.strip, (done.stdout + done.stderr).splitlines()):

@@ -21,7 +21,9 @@ def check(release: Release) -> Result:
         on_gpu = wheel.manifest is not None and wheel.manifest.get("device", [""])[0] in ("cuda", "rocm")
         if not (on_gpu and main):
             if found:
-                result.fail(place(wheel, member), f"holds device code for {', '.join(sorted(found))}; only a GPU plugin may")
+                result.fail(
+                    place(wheel, member), f"holds device code for {', '.join(sorted(found))}; only a GPU plugin may"
+                )
             continue
         promised = set(wheel.manifest.get("architecture", []))
         if not promised:
@@ -29,7 +31,10 @@ def check(release: Release) -> Result:
         for architecture in sorted(promised - found.keys()):
             result.fail(place(wheel, member), f"no code object for {architecture}, which the manifest promises")
         for architecture in sorted(found.keys() - promised):
-            result.fail(place(wheel, member), f"{found[architecture]} code objects for {architecture}, which the manifest does not name")
+            result.fail(
+                place(wheel, member),
+                f"{found[architecture]} code objects for {architecture}, which the manifest does not name",
+            )
     for wheel in release.wheels:
         if wheel.manifest is None and wheel.name != CORE:
             result.fail(place(wheel, f"{wheel.package}/plugin.manifest"), "missing")

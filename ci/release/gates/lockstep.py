@@ -23,11 +23,17 @@ def check(release: Release) -> Result:
         if wheel.version != wanted or wheel.metadata["Version"] != wanted:
             result.fail(wheel.path.name, f"is version {wheel.metadata['Version']}, the checkout is {wanted}")
         if wheel.manifest is not None and wheel.manifest.get("version") != [wanted]:
-            result.fail(place(wheel, f"{wheel.package}/plugin.manifest"), f"says version {wheel.manifest.get('version')}, not {wanted}")
+            result.fail(
+                place(wheel, f"{wheel.package}/plugin.manifest"),
+                f"says version {wheel.manifest.get('version')}, not {wanted}",
+            )
         requirements = [Requirement(text) for text in wheel.metadata.get_all("Requires-Dist", [])]
         for requirement in requirements:
             if requirement.name in _USERS_OWN and requirement.specifier:
-                result.fail(place(wheel, "METADATA"), f"`{requirement}` would replace a vendor's {requirement.name}: ask for no version")
+                result.fail(
+                    place(wheel, "METADATA"),
+                    f"`{requirement}` would replace a vendor's {requirement.name}: ask for no version",
+                )
             if requirement.name.startswith("clover-ops") and str(requirement.specifier) != f"=={wanted}":
                 result.fail(place(wheel, "METADATA"), f"`{requirement}` must pin =={wanted}")
         if wheel.name == CORE:

@@ -38,7 +38,9 @@ def check(release: Release) -> Result:
             result.fail(place(wheel, f"{wheel.package}/py.typed"), "missing")
         tags = re.findall(r"^Tag: (.*)$", wheel.members[f"{wheel.dist_info}/WHEEL"].decode(), re.MULTILINE)
         if sorted(tags) != wheel.tags or not all(tag.startswith("py3-none-") for tag in tags):
-            result.fail(place(wheel, "WHEEL"), f"tags {tags} must be py3-none and those of the file's name {wheel.tags}")
+            result.fail(
+                place(wheel, "WHEEL"), f"tags {tags} must be py3-none and those of the file's name {wheel.tags}"
+            )
         links = {text.split(",")[0] for text in metadata.get_all("Project-URL", [])}
         if os.environ.get("CLOVER_OPS_REPOSITORY") and (absent := sorted(set(_LINKS) - links)):
             result.fail(where, f"no Project-URL for {', '.join(absent)}")

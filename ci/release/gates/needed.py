@@ -28,9 +28,13 @@ def check(release: Release) -> Result:
             if name in lists["system"] or name in own or name in brought:
                 continue
             if any(fnmatch.fnmatch(name, pattern) for pattern in lists["drivers"]):
-                result.fail(place(wheel, member), f"links {name}: drivers and frameworks are opened at run time, never linked")
+                result.fail(
+                    place(wheel, member), f"links {name}: drivers and frameworks are opened at run time, never linked"
+                )
             elif name in lists["siblings"]:
-                result.fail(place(wheel, member), f"links {name}, and METADATA does not require {lists['siblings'][name]}")
+                result.fail(
+                    place(wheel, member), f"links {name}, and METADATA does not require {lists['siblings'][name]}"
+                )
             else:
                 result.fail(place(wheel, member), f"links {name}, which not every machine of the tag has")
     result.checked = f"{count} libraries"

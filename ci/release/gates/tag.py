@@ -28,7 +28,12 @@ def check(release: Release) -> Result:
             continue
         try:
             found = analyze_wheel_abi(
-                Libc.GLIBC, Architecture(wheel.machine), wheel.path, exclude, disable_isa_ext_check=False, allow_graft=False
+                Libc.GLIBC,
+                Architecture(wheel.machine),
+                wheel.path,
+                exclude,
+                disable_isa_ext_check=False,
+                allow_graft=False,
             )
         except (AuditwheelError, ValueError) as error:
             result.fail(wheel.path.name, f"auditwheel: {getattr(error, 'message', error)}")

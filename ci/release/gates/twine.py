@@ -18,5 +18,7 @@ def check(release: Release) -> Result:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-            result.fail(wheel.path.name, "; ".join(line for line in lines if not line.startswith("Checking")) or "failed")
+            result.fail(
+                wheel.path.name, "; ".join(line for line in lines if not line.startswith("Checking")) or "failed"
+            )
     return result

@@ -52,7 +52,7 @@ def environment(root: Path = ROOT, cache: Path | None = None) -> dict[str, str]:
 
 
 def foreign_tvm_ffi(machine: str) -> Path:
-    """The CMake package of apache-tvm-ffi for another machine, from its own wheel; fetched once."""
+    """The library of apache-tvm-ffi for another machine, from its own wheel; fetched once."""
     place = ROOT / "build" / "release" / "siblings" / machine
     wanted = metadata.version("apache-tvm-ffi")
     folder = place / wanted
@@ -65,7 +65,7 @@ def foreign_tvm_ffi(machine: str) -> Path:
         (wheel,) = place.glob(f"apache_tvm_ffi-{wanted}-*.whl")
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(folder)
-    return folder / "tvm_ffi" / "share" / "cmake" / "tvm_ffi"
+    return folder / "tvm_ffi" / "lib" / "libtvm_ffi.so"
 
 
 def build(name: str, data: Data, source: Path, out: Path, machine: str, env: dict[str, str], options=()) -> Path:
@@ -79,7 +79,7 @@ def build(name: str, data: Data, source: Path, out: Path, machine: str, env: dic
         f"wheel.tags=py3-none-linux_{machine}", *options,
     ]  # fmt: skip
     if name == CORE and machine != platform.machine():
-        settings.append(f"cmake.define.tvm_ffi_DIR={foreign_tvm_ffi(machine)}")
+        settings.append(f"cmake.define.CLOVER_TVM_FFI_LIBRARY={foreign_tvm_ffi(machine)}")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     command += ["--wheel-dir", str(raw), *(word for s in settings for word in ("--config-settings", s)), str(folder)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)

@@ -1,41 +1,35 @@
-"""Gives a built wheel its platform tag and its bill of materials: `python -m release.repair WHEEL OUT [--machine M]`.
+"""Gives a built wheel its platform tag and its bill of materials: `python -m release.repair WHEEL OUT`.
 
-auditwheel proves the tag. Drivers and sibling distributions are excluded by name; anything else that it would have to
-graft is an error, because a wheel of ours brings no foreign library.
+auditwheel proves the tag, for any machine's wheel on any machine. Drivers and sibling distributions are excluded by name;
+whatever else would have to be grafted is an error, because a wheel of ours brings no foreign library. Nothing inside is
+changed but the tag.
 """
 
 from __future__ import annotations
 
 import argparse
-import subprocess
+import re
 import sys
-import tempfile
 from pathlib import Path
 
-from . import repack, sbom
+from . import audit, repack, sbom
 from .data import Data, load
 from .wheel import Wheel
 
 
-def repair(wheel: Path, out: Path, data: Data) -> Path:
-    machine = Wheel(wheel).machine
-    excluded = [*data.table["needed"]["siblings"], *data.table["needed"]["drivers"]]
-    with tempfile.TemporaryDirectory() as folder:
-        command = [
-            sys.executable, "-m", "auditwheel", "repair", "--plat", f"{data.tag}_{machine}", "--only-plat",
-            "--wheel-dir", folder, *(word for name in excluded for word in ("--exclude", name)), str(wheel),
-        ]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            sys.exit(f"auditwheel cannot give {wheel.name} the tag {data.tag}_{machine}:\n{done.stdout}{done.stderr}")
-        (repaired,) = map(Wheel, Path(folder).glob("*.whl"))
-        if grafted := sorted(repaired.libraries.keys() - Wheel(wheel).libraries.keys()):
-            sys.exit(f"{wheel.name}: auditwheel had to graft {', '.join(grafted)}; a wheel brings no foreign library")
-        members = dict(repaired.members)
-        members[sbom.member(repaired)] = sbom.text(repaired, data.table["needed"]["system"]).encode()
-        out.mkdir(parents=True, exist_ok=True)
-        repack.write(out / repaired.path.name, members, repaired.dist_info)
-    return out / repaired.path.name
+def repair(path: Path, out: Path, data: Data) -> Path:
+    wheel = Wheel(path)
+    tag = f"{data.tag}_{wheel.machine}"
+    if obstacles := audit.obstacles(wheel, data):
+        sys.exit(f"{path.name} cannot carry the tag {tag}: {'; '.join(obstacles)}")
+    members = dict(wheel.members)
+    member = f"{wheel.dist_info}/WHEEL"
+    members[member] = re.sub(rb"(?m)^Tag: .*$", f"Tag: py3-none-{tag}".encode(), members[member])
+    members[sbom.member(wheel)] = sbom.text(wheel, data.table["needed"]["system"]).encode()
+    out.mkdir(parents=True, exist_ok=True)
+    target = out / f"{wheel.package}-{wheel.version}-py3-none-{tag}.whl"
+    repack.write(target, members, wheel.dist_info)
+    return target
 
 
 def main() -> None:

@@ -11,7 +11,10 @@ _log = logging.getLogger(__name__)
 
 def _write(translator, node, display: str) -> None:
     try:
-        translator.body.append(convert(node.astext(), display=display))
+        text = convert(node.astext(), display=display)
+        if "\\" in text:  # a command that the converter does not know stays as it is
+            raise ValueError(f"unknown command in {text[text.index(chr(92)) :][:40]}")
+        translator.body.append(text)
     except Exception as error:
         _log.warning(
             "formula `%s` cannot be converted: %s: %s", node.astext(), type(error).__name__, error, location=node

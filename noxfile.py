@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import venv
@@ -125,7 +126,10 @@ def test_cpu(session: nox.Session) -> None:
 def device_code_nvidia(session: nox.Session) -> None:
     """Compile the CUDA kernels into build/device-code/nvidia, with nvcc from CUDA_HOME, PATH or its pip package."""
     session.install("--quiet", "tomli")
-    session.run("python", "ci/build_device_code.py", "nvidia", *session.posargs)
+    if not os.environ.get("CUDA_HOME") and not shutil.which("nvcc"):
+        parts = ("nvcc", "crt", "nvvm", "runtime", "cccl")
+        session.install("--quiet", *(f"nvidia-{'' if p == 'nvvm' else 'cuda-'}{p}==13.0.*" for p in parts))
+    session.run("python", "ci/build_device_code.py", "nvidia")
 
 
 @nox.session(name="build-nvidia")
@@ -291,6 +295,7 @@ def rehearse(session: nox.Session) -> None:
 @nox.session(name="release-summary")
 def release_summary(session: nox.Session) -> None:
     """Write the tables of release-check, check-reproducible, rehearse and docs into docs/releasing.md."""
+    session.install("--quiet", "tomli")
     session.run("python", "-m", "release.summary", env=CI_PATH)
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 import re
+import time
 from pathlib import Path
 
+from .data import version
 from .projects import ROOT
 
 FILE = ROOT / "build" / "release" / "summary.json"
@@ -46,8 +50,10 @@ def rehearsal_table(rows: list[dict]) -> str:
 def page_text(parts: dict) -> str:
     """What stands between the marks."""
     out = []
-    if "machine" in parts:
-        out += [f"Made on {parts['machine']['text']}", ""]
+    if parts:
+        python = ".".join(platform.python_version_tuple()[:2])
+        here = f"{platform.machine()} with {os.cpu_count()} cores and Python {python}"
+        out += [f"Made on {here}, {time.strftime('%Y-%m-%d', time.gmtime())}, for version {version()}.", ""]
     if "gates" in parts:
         names = ", ".join(f"`{name}`" for name in parts["gates"]["wheels"])
         out += [f"`release-check` over {names}:", "", gates_table(parts["gates"]["rows"], []), ""]

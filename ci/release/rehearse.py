@@ -152,7 +152,7 @@ class Rehearsal:
         reason = next(
             line.strip() for line in said.splitlines() if "depends on clover-ops==" in line or "clover-ops==" in line
         )
-        return f"refused before anything is installed: “{reason[:160]}”"
+        return f"refused before anything is installed: “{reason.partition(': ')[2][:150]}”"
 
     def forced_pair(self) -> str:
         """Who forces it past the installer hears of it from every side."""
@@ -201,7 +201,10 @@ class Rehearsal:
             index.vendor_wheel(public, project, "9.9.0")
         there = self.fresh(by, extra=(folder, public))
         there.install(*(f"{project}=={version}" for project, version in versions.items()))
-        for words in ([f"clover-ops[{self.backends[-1]},torch,jit]"], ["--upgrade", "clover-ops[all,torch,jit]"]):
+        for words in (
+            [f"clover-ops[{'hygon' if 'hygon' in self.backends else self.backends[-1]},torch,jit]"],
+            ["--upgrade", "clover-ops[all,torch,jit]"],
+        ):
             if "--upgrade" in words and by == "uv":
                 words = ["--upgrade-package", "clover-ops", "clover-ops[all,torch,jit]"]
             there.install(*words)

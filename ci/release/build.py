@@ -18,10 +18,9 @@ import zipfile
 from importlib import metadata
 from pathlib import Path
 
-import ziglang
 from packaging.version import Version
 
-from . import tree
+from . import tree, zig
 from .data import Data, load, version
 from .projects import CORE, ROOT, distribution
 from .repair import repair
@@ -36,7 +35,6 @@ _IGNORED = {
     "CMAKE_C_COMPILER_LAUNCHER",
     "CMAKE_CXX_COMPILER_LAUNCHER",
 }
-ZIG = Path(ziglang.__file__).parent / "zig"
 
 
 def environment(root: Path = ROOT, cache: Path | None = None) -> dict[str, str]:
@@ -74,7 +72,7 @@ def build(name: str, data: Data, source: Path, out: Path, machine: str, env: dic
     shutil.rmtree(raw, ignore_errors=True)
     folder = source / data.projects[name]
     settings = [
-        f"cmake.define.CMAKE_TOOLCHAIN_FILE={source / 'ci/release/zig.cmake'}", f"cmake.define.CLOVER_ZIG={ZIG}",
+        f"cmake.define.CMAKE_TOOLCHAIN_FILE={source / 'ci/release/zig.cmake'}", f"cmake.define.CLOVER_ZIG={zig.program()}",
         f"cmake.define.CLOVER_ZIG_TARGET={machine}-linux-gnu.{data.glibc}", f"build-dir={source / 'build' / machine / name}",
         f"wheel.tags=py3-none-linux_{machine}", *options,
     ]  # fmt: skip

@@ -149,9 +149,7 @@ class Rehearsal:
             if word not in said:
                 raise env.Failure(f"the refusal does not name {word}:\n{said}")
         expect(there.ours(), {})
-        reason = next(
-            line.strip() for line in said.splitlines() if "depends on clover-ops==" in line or "clover-ops==" in line
-        )
+        reason = next(line.strip() for line in said.splitlines() if "clover-ops==" in line)
         return f"refused before anything is installed: “{reason.partition(': ')[2][:150]}”"
 
     def forced_pair(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -192,3 +193,29 @@ def test_workflows_call_sessions_and_scripts_alone(tmp_path, monkeypatch):
         "workflow.yml: ci/absent.sh is no script that can be run",
         "workflow.yml: `pip install x` is neither a nox session nor a script in ci/",
     ]
+
+
+def image(machine: int, flags: int, abi: int, text: bytes) -> bytes:
+    """As much of a code object as says what it is for."""
+    header = bytearray(64)
+    header[:4], header[8] = b"\x7fELF", abi
+    struct.pack_into("<H", header, 18, machine)
+    struct.pack_into("<I", header, 48, flags)
+    return bytes(header) + text
+
+
+def test_code_objects_are_known_by_what_is_in_them():
+    from release import elf
+
+    host = image(62, 0, 0, b"code of the host")
+    objects = [
+        image(190, 0x6005A04, 8, b"\0-arch sm_90a -m 64\0"),
+        image(190, 0x6007802, 8, b"no note"),
+        image(190, 0x500550, 7, b"an older toolkit's"),
+        image(224, 0, 3, b"amdhsa.target\xb9amdgcn-amd-amdhsa--gfx906"),
+        image(224, 0, 4, b"amdgcn-amd-amdhsa--gfx936:sramecc+:xnack-"),
+    ]
+    ptx = b".version 9.0\n.target sm_90\n.address_size 64\n"
+    found = elf.code_objects(host + b"".join(objects) + ptx)
+    assert found == ["compute_90", "gfx906", "gfx936", "sm_120", "sm_80", "sm_90a"]
+    assert elf.code_objects(host) == []

@@ -62,14 +62,14 @@ def main() -> int:
             )
         old = os.umask(0o077)
         try:
-            tree.export(place / "a second, longer one")
+            tree.export(place / "a second and longer one")
             env = build.environment(cache=place / "cache") | {
                 "TZ": "Pacific/Kiritimati",
                 "LC_ALL": "C",
                 "PYTHONHASHSEED": "7",
             }
             wheels = build.build_all(
-                names, data, place / "a second, longer one", place / "wheels", arguments.machine, env
+                names, data, place / "a second and longer one", place / "wheels", arguments.machine, env
             )
         finally:
             os.umask(old)

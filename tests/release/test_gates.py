@@ -77,6 +77,15 @@ def test_contents_finds_strays(broken, problems, member, says):
     assert says in problems("contents", broken("cpu", lambda members, _: members.update({member: b"x = 1\n"})))
 
 
+def test_contents_finds_a_path_of_the_build(broken, problems):
+    def edit(members, wheel):
+        members[library(wheel)] += b"\0/home/me/clover ops/common/src/registry.cpp\0./common/src/registry.cpp\0"
+
+    said = problems("contents", broken("core", edit))
+    assert "libclover_ops.so: names /home/me/clover ops/common/src/registry.cpp, a path of the machine" in said
+    assert said.count("registry.cpp") == 1
+
+
 def test_metadata_wants_py_typed(broken, problems):
     wheel = broken("cpu", lambda members, _: members.pop("clover_ops_cpu/py.typed"))
     assert "clover_ops_cpu/py.typed: missing" in problems("metadata", wheel)

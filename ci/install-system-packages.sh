@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Installs what the sessions take from the system: a C++ compiler, git, and Python's venv module. Debian or Ubuntu; elsewhere
+# Installs what the sessions take from the system: a C++ compiler, ccache, git, and Python's venv module. Debian or Ubuntu; elsewhere
 # it only says what is missing.
 set -euo pipefail
 
 missing=()
 command -v g++ >/dev/null || missing+=(g++)
+command -v ccache >/dev/null || missing+=(ccache)
 command -v git >/dev/null || missing+=(git)
 python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
 

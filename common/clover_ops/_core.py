@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -53,13 +54,14 @@ def _load() -> None:
     try:
         import tvm_ffi
 
+        _discovery.rebuild_if_editable("clover_ops", sys.modules["clover_ops"].__spec__)
         library = package_dir() / "lib"
         ctypes.CDLL(str(library / "libclover_ops.so"))
         ctypes.CDLL(str(library / "libclover_ops_ffi.so"))
         for kind, error in KINDS.items():
             tvm_ffi.register_error(kind, error)
         _load_plugins(tvm_ffi)
-    except (ImportError, OSError, ValueError) as error:
+    except (ImportError, OSError, RuntimeError, ValueError) as error:
         _error = f"the native library of clover-ops cannot be loaded: {error}"
         return
     _binding = tvm_ffi
@@ -67,9 +69,10 @@ def _load() -> None:
 
 def _load_plugins(tvm_ffi: Any) -> None:
     """Plugins beside the core are found by the core; those installed elsewhere are known to Python alone."""
+    found = _discovery.find_manifests()  # which brings editable installs up to date: before anything is opened
     tvm_ffi.get_global_func("clover_ops.discover_plugins")()
     load = tvm_ffi.get_global_func("clover_ops.load_plugin")
-    for plugin in _discovery.find_manifests():
+    for plugin in found:
         if plugin.manifest is not None:
             try:
                 load(str(plugin.manifest))

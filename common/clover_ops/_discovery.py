@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import importlib.metadata
 import importlib.util
 import os
@@ -33,10 +34,27 @@ def _from_entry_point(entry: importlib.metadata.EntryPoint) -> FoundPlugin:
         spec = importlib.util.find_spec(entry.value)
     except (ImportError, ValueError) as error:
         return FoundPlugin(entry.name, None, "entry point", f"package {entry.value} cannot be located: {error}")
+    try:
+        rebuild_if_editable(entry.value, spec)
+    except RuntimeError as error:
+        return FoundPlugin(entry.name, None, "entry point", str(error))
     for folder in (spec.submodule_search_locations or []) if spec else []:
         if (Path(folder) / MANIFEST).is_file():
             return FoundPlugin(entry.name, Path(folder) / MANIFEST, "entry point", "")
     return FoundPlugin(entry.name, None, "entry point", f"package {entry.value} holds no {MANIFEST}")
+
+
+def rebuild_if_editable(package: str, spec: importlib.machinery.ModuleSpec | None) -> None:
+    """An editable install builds what changed before its library is opened: no import system sees that happen."""
+    rebuild = getattr(spec.loader, "rebuild", None) if spec else None
+    if rebuild is None:
+        return
+    import subprocess
+
+    try:
+        rebuild()
+    except (OSError, subprocess.CalledProcessError, RuntimeError) as error:
+        raise RuntimeError(f"the editable install of {package} does not build: {error}") from None
 
 
 def _from_path(path: Path) -> list[FoundPlugin]:

@@ -13,14 +13,13 @@ function(clover_shared_library target)
                CXX_VISIBILITY_PRESET hidden
                VISIBILITY_INLINES_HIDDEN ON
                POSITION_INDEPENDENT_CODE ON
-               BUILD_RPATH "$ORIGIN"
+               BUILD_WITH_INSTALL_RPATH ON
                INSTALL_RPATH "$ORIGIN"
                LINK_DEPENDS "${arg_MAP}"
   )
   target_compile_options(${target} PRIVATE -Wall -Wextra $<$<BOOL:${CLOVER_WERROR}>:-Werror>)
   # A build folder must leave no trace in the product.
   target_compile_options(${target} PRIVATE "-ffile-prefix-map=${CMAKE_SOURCE_DIR}=." "-ffile-prefix-map=${CMAKE_BINARY_DIR}=build")
-  target_compile_definitions(${target} PRIVATE "CLOVER_OPS_VERSION=\"${CLOVER_OPS_VERSION}\"")
   target_link_options(
     ${target}
     PRIVATE

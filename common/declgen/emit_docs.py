@@ -23,7 +23,7 @@ def emit_reference(schema: Schema) -> str:
 
 
 def _operator(op: Operator) -> list[str]:
-    lines = [f"### {op.name}", "", f"`{signature(op)}`", "", op.summary, "", "```text", op.equation, "```", ""]
+    lines = [f"### {op.name}", "", f"`{signature(op)}`", "", op.summary, "", *_equation(op), ""]
     lines += ["| tensor | shape | dtype | role | meaning |", "| --- | --- | --- | --- | --- |"]
     for t in op.tensors:
         role = {"in": "read", "inout": "in/out", "out": "written"}[t.role] + (", optional" if t.optional else "")
@@ -42,6 +42,10 @@ def _operator(op: Operator) -> list[str]:
     if notes:
         lines += ["", " ".join(notes)]
     return [*lines, "", f"Interface: {op.aligned}. Source: {op.source}. Operator number {op.number}."]
+
+
+def _equation(op: Operator) -> list[str]:
+    return ["$$", op.math, "$$"] if op.math else ["```text", op.equation, "```"]
 
 
 def _domain(a: Attribute) -> str:

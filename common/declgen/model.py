@@ -24,7 +24,7 @@ ATTRIBUTE_TYPES = ("int", "float", "bool", "enum")
 MAX_RANK = 6
 
 _OPERATOR_KEYS = {
-    "number", "name", "title", "family", "summary", "equation", "source", "aligned", "tensors", "attributes",
+    "number", "name", "title", "family", "summary", "equation", "math", "source", "aligned", "tensors", "attributes",
     "derived", "require", "free", "together", "needs", "workspace", "functional",
 }  # fmt: skip
 _OPERATOR_REQUIRED = ("number", "name", "title", "family", "summary", "equation", "source", "aligned", "tensors")
@@ -103,6 +103,7 @@ class Operator:
     family: str
     summary: str
     equation: str
+    math: str  # the equation in TeX; empty: the plain one serves
     source: str
     aligned: str
     tensors: tuple[Tensor, ...]
@@ -267,7 +268,8 @@ class _Parser:
         if self.typed(table, "functional", bool, what, True):
             self.check_outputs(what, tensors, attributes)
         return Operator(
-            number, name, *(table[k] for k in ("title", "family", "summary", "equation", "source", "aligned")),
+            number, name, *(table[k] for k in ("title", "family", "summary", "equation")),
+            self.typed(table, "math", str, what, ""), *(table[k] for k in ("source", "aligned")),
             tensors, attributes, derived, require, together, needs,
             self.typed(table, "workspace", bool, what, False), self.typed(table, "functional", bool, what, True), symbols,
         )  # fmt: skip

@@ -108,9 +108,9 @@ def cmake_text(artifact: Path, record: dict) -> str:
     files = [(artifact / entry["file"]).resolve().as_posix() for entry in record["objects"]]
     inputs = sorted({header for entry in record["objects"] for header in entry["inputs"]})
     return (
-        f"set(clover_device_architectures {';'.join(architectures(record))})\n"
-        f"set(clover_device_files {';'.join(files)})\n"
-        f"set(clover_device_inputs {';'.join(inputs)})\n"
+        f'set(clover_device_architectures "{";".join(architectures(record))}")\n'
+        f'set(clover_device_files "{";".join(files)}")\n'
+        f'set(clover_device_inputs "{";".join(inputs)}")\n'
         f"set(clover_device_driver_version {record['driver_version']})\n"
     )
 

@@ -61,7 +61,12 @@ class Target:
 def targets(operator):
     active = {backend.name for backend in clover_ops.backends() if backend.active}
     found = [Target(p.backend, p.device_type, p.slot, p.name) for p in clover_ops.providers(operator)]
-    return sorted((t for t in found if t.backend in active), key=lambda t: (BACKENDS.index(t.backend), t.slot))
+    return sorted((t for t in found if t.backend in active), key=lambda t: (backends().index(t.backend), t.slot))
+
+
+def backends():
+    """The backends of this repository, then those that are installed beside them."""
+    return [*BACKENDS, *sorted({backend.name for backend in clover_ops.backends()} - set(BACKENDS))]
 
 
 def active_backends():
@@ -72,7 +77,7 @@ def inactive_backends():
     """(name, reason) of each backend that cannot run here, those that are not installed included."""
     known = {backend.name: backend for backend in clover_ops.backends()}
     reasons = []
-    for name in BACKENDS:
+    for name in backends():
         if name not in known:
             reasons.append((name, "not installed"))
         elif not known[name].active:

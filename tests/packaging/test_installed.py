@@ -77,7 +77,7 @@ def test_plugin_is_announced_and_carries_its_manifest(name):
 def test_core_extras_pin_the_plugins():
     version = metadata.version(CORE)
     requires = metadata.requires(CORE) or []
-    for extra in ("cpu",):
+    for extra in ("cpu", "nvidia"):
         assert any(r.replace('"', "'") == f"clover-ops-{extra}=={version}; extra == '{extra}'" for r in requires), (
             requires
         )

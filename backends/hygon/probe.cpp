@@ -37,8 +37,8 @@ int suitable_devices(int count, std::string* reason) {
 int probe(std::string* reason) {
   *reason = Driver::Open();
   if (!reason->empty()) return 0;
-  const int count =
-      clover::device::count_devices<Driver>({"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}, reason);
+  const int count = clover::device::count_devices<Driver>(
+      {"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}, reason);
   return count == 0 ? 0 : suitable_devices(count, reason);
 }
 

@@ -24,7 +24,8 @@ struct Unit {
   const char* name;
   const Image* images;
   size_t image_count;
-  // Where HIP sources travel with the plugin: the file in the folder `hip` beside the library, and its SHA-256; else null.
+  // Where HIP sources travel with the plugin: the file in the folder `hip` beside the library, and its SHA-256; else
+  // null.
   const char* source;
   const char* source_digest;
 };

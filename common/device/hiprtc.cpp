@@ -1,5 +1,6 @@
 #include "hiprtc.hpp"
 
+#include <climits>
 #include <mutex>
 
 #include "driver.hpp"
@@ -26,6 +27,21 @@ template <class Function>
 bool find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
   return function != nullptr;
+}
+
+// The compiler library that stands under this hiprtc: HIP opens it when it first compiles. Null where it is not sure to
+// be the right one.
+void* open_comgr(const std::string& hiprtc) {
+  std::vector<std::string> paths{driver::detail::loaded_library("libamd_comgr.so")};
+  char resolved[PATH_MAX];
+  const std::string beside = realpath(hiprtc.c_str(), resolved) == nullptr ? hiprtc : resolved;
+  for (const char* name : {"libamd_comgr.so.3", "libamd_comgr.so.2", "libamd_comgr.so"})
+    paths.push_back(beside.substr(0, beside.rfind('/') + 1) + name);
+  for (const std::string& path : paths) {
+    if (path.empty()) continue;
+    if (void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return library;
+  }
+  return nullptr;
 }
 
 // Older compilers share state between programs.
@@ -79,8 +95,7 @@ std::string Hiprtc::error_text(int status) const {
 // Asked for an architecture that it does not know, the compiler library under hiprtc 5.2 ends the process; so its own
 // list is asked first, where there is one.
 void Hiprtc::check_architecture(const std::string& architecture) const {
-  const std::string path = driver::detail::loaded_library("libamd_comgr.so");
-  void* library = path.empty() ? nullptr : dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  void* library = open_comgr(path_);
   int (*count_of)(size_t*) = nullptr;
   int (*name_of)(size_t, const char**) = nullptr;
   if (library == nullptr || !find(library, "amd_comgr_get_isa_count", count_of) ||

@@ -29,7 +29,9 @@ int count_devices(std::initializer_list<const char*> variables, std::string* rea
     call = "DeviceGetCount";
     status = Driver::table().DeviceGetCount(&count);
   }
-  if (status == driver::kNoDevice || (status == driver::kSuccess && count == 0)) {
+  // HIP's answer to hipInit on a machine without a card.
+  const bool refused = !Driver::kCuda && std::string(call) == "Init" && status == driver::kInvalidDevice;
+  if (status == driver::kNoDevice || refused || (status == driver::kSuccess && count == 0)) {
     *reason = no_device_reason(variables);
     return 0;
   }

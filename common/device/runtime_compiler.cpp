@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -130,13 +131,21 @@ std::string compile_by_hipcc(const std::string& hipcc, const std::string& name, 
 struct Compiler {
   std::string hipcc;  // empty: hiprtc
   std::string text;   // what it is, for people and for the identity of what it makes
+  std::string path;
 };
+
+// Tells an updated compiler from the one that was there before, since versions do not always: its size and time.
+std::string state_of(const std::string& path) {
+  struct stat found{};
+  if (stat(path.c_str(), &found) != 0) return "unknown";
+  return std::to_string(found.st_size) + " bytes of " + std::to_string(found.st_mtime);
+}
 
 // Throws when there is none.
 Compiler find_compiler() {
   const Hiprtc& hiprtc = Hiprtc::get();
-  if (hiprtc.error().empty()) return {"", "hiprtc " + hiprtc.version() + " (" + hiprtc.path() + ")"};
-  if (const std::string hipcc = find_hipcc(); !hipcc.empty()) return {hipcc, "hipcc (" + hipcc + ")"};
+  if (hiprtc.error().empty()) return {"", "hiprtc " + hiprtc.version() + " (" + hiprtc.path() + ")", hiprtc.path()};
+  if (const std::string hipcc = find_hipcc(); !hipcc.empty()) return {hipcc, "hipcc (" + hipcc + ")", hipcc};
   throw Failure(CLOVER_COMPILE_ERROR,
                 "there is no HIP compiler: no hiprtc (" + hiprtc.error() +
                     ") and no hipcc in DTK_ROOT or on PATH; set DTK_ROOT to DTK's folder, or install a wheel that "
@@ -146,9 +155,9 @@ Compiler find_compiler() {
 void refuse_when_off(const Unit& unit, const std::string& architecture) {
   const char* mode = std::getenv("CLOVER_OPS_JIT");
   if (mode == nullptr || *mode == '\0' || std::strcmp(mode, "on") == 0) return;
-  throw Failure(CLOVER_COMPILE_ERROR,
-                "the plugin holds no code for " + architecture + " (it has " + code_objects().architectures +
-                    "), and CLOVER_OPS_JIT=" + mode + " forbids to compile " + unit.name + "; unset it");
+  throw Failure(CLOVER_COMPILE_ERROR, "the plugin holds no code for " + architecture + " (it has " +
+                                          code_objects().architectures + "), and CLOVER_OPS_JIT=" + mode +
+                                          " forbids to compile " + unit.name + "; unset it");
 }
 
 void say(const std::string& text) {
@@ -161,10 +170,11 @@ std::string RuntimeCompiler::compile(const Unit& unit, const std::string& archit
   refuse_when_off(unit, architecture);
   const std::string source = source_of(unit);
   const Compiler compiler = find_compiler();
-  std::string header = "compiler: " + compiler.text + "\nfeatures: " + features + "\noptions:";
+  std::string header =
+      "compiler: " + compiler.text + ", " + state_of(compiler.path) + "\nfeatures: " + features + "\noptions:";
   for (const std::string& option : kOptions) header += " " + option;
-  header += "\nsource: " + std::string(unit.source_digest) + "\ntarget: hip:" + architecture +
-            ":" + std::to_string(unit.images[0].warp_size) + "\nunit: " + std::string(unit.name) + "\n";
+  header += "\nsource: " + std::string(unit.source_digest) + "\ntarget: hip:" + architecture + ":" +
+            std::to_string(unit.images[0].warp_size) + "\nunit: " + std::string(unit.name) + "\n";
   const std::string identity = sha256_hex(header);
 
   const CodeCache cache("hip");
@@ -173,9 +183,8 @@ std::string RuntimeCompiler::compile(const Unit& unit, const std::string& archit
 
   say("compiling " + std::string(unit.name) + " for " + architecture + " by " + compiler.text + " ...");
   const auto start = std::chrono::steady_clock::now();
-  const std::string code = compiler.hipcc.empty()
-                               ? Hiprtc::get().compile(unit.source, source, architecture, kOptions)
-                               : compile_by_hipcc(compiler.hipcc, unit.source, source, architecture);
+  const std::string code = compiler.hipcc.empty() ? Hiprtc::get().compile(unit.source, source, architecture, kOptions)
+                                                  : compile_by_hipcc(compiler.hipcc, unit.source, source, architecture);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   char took[32];
   std::snprintf(took, sizeof(took), "%.1f s", seconds.count());

@@ -11,6 +11,7 @@ from .conftest import ROOT, child_environment
 pytestmark = pytest.mark.smoke
 
 LAYER = ("code_objects", "device", "driver", "kernels", "launcher")
+COMPILER = ("code_cache", "hiprtc", "runtime_compiler", "sha256")
 
 
 def run(program, environment, *arguments):
@@ -117,7 +118,7 @@ def test_hip_that_is_loaded_already(hip_driver, hip_library, tmp_path):
 
 
 def test_shared_layer_on_hip(compiler, hip_library):
-    sources = [str(ROOT / "common" / "device" / f"{name}.cpp") for name in LAYER]
+    sources = [str(ROOT / "common" / "device" / f"{name}.cpp") for name in LAYER + COMPILER]
     options = ["-DCLOVER_DEVICE_TYPE=CLOVER_ROCM", f"-I{ROOT}", f"-I{ROOT / 'common' / 'include'}"]
     program = compiler("device_layer", "native/device_layer.cpp", *sources, *options)
     devices = "gfx906:sramecc+:xnack-,gfx906:sramecc+:xnack-"

@@ -1,7 +1,6 @@
 """The installed Hygon plugin on a stand-in HIP driver: devices, streams, loading, launches and failures."""
 
 import os
-import re
 import sys
 import threading
 from types import ModuleType, SimpleNamespace
@@ -68,7 +67,8 @@ def test_capture_of_a_kernel_that_is_not_loaded():
 @in_process()
 def test_torch_for_hip_calls_its_device_cuda():
     """What torch was built for tells, not the device's name."""
-    supports, warmup = clover_ops.supports, clover_ops.warmup  # before there is a torch to register with
+    supports, warmup, driver = clover_ops.supports, clover_ops.warmup, standin()
+    _core.binding()  # nothing from here on needs more of torch than its version
     torch = ModuleType("torch")
     torch.version = SimpleNamespace(hip=None)
     sys.modules["torch"] = torch
@@ -76,7 +76,7 @@ def test_torch_for_hip_calls_its_device_cuda():
     torch.version.hip = "6.1.40091"
     assert supports("topk_softmax", "cuda:0")
     warmup("cuda:0")
-    assert re.search(r"[1-9]\d* code objects loaded", plugin()["details"]["rocm:0"])
+    assert driver.calls("hipModuleLoadData") == 7
 
 
 @in_process()

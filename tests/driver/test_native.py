@@ -2,6 +2,7 @@
 
 import subprocess
 from ctypes.util import find_library
+from pathlib import Path
 
 import pytest
 from clover_ops import _core
@@ -99,6 +100,16 @@ def test_hip_that_lacks_a_function(hip_driver, hip_library):
 @pytest.mark.skipif(find_library("amdhip64") is not None, reason="this machine has a HIP driver")
 def test_no_hip(hip_driver, tmp_path):
     assert "there is no HIP driver (set DTK_ROOT if DTK is installed)" in hip_driver(tmp_path)["error"]
+
+
+@pytest.mark.skipif(not Path("/usr/include/hip").is_dir(), reason="there are no HIP headers in /usr/include")
+def test_hip_headers(compiler, headers):
+    """The numbers and arguments that clover/driver.h assumes are those of a HIP SDK's headers."""
+    options = ["-D__HIP_PLATFORM_AMD__", "-Wno-deprecated-declarations", headers, "-fsyntax-only"]
+    source = ROOT / "tests" / "driver" / "native" / "hip_headers.cpp"
+    command = [compiler.program, "-std=c++17", *options, str(source)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
 
 
 def test_hip_of_dtk(hip_driver, hip_library, tmp_path):

@@ -25,7 +25,6 @@ import embed  # noqa: E402
 import sources  # noqa: E402
 from device_code.jobs import CompileError, Job, read_table  # noqa: E402
 
-
 TOOLCHAINS = {"nvidia": "nvcc", "hygon": "hip"}
 
 

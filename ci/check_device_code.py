@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from device_code import code_object  # noqa: E402
+from device_code import code_object
 
 PACKAGE = "clover_ops_hygon"
 LANES = 64
@@ -30,7 +30,14 @@ VECTOR_REGISTERS = {"gfx90a": 512}
 SCALAR_REGISTERS = 104
 # Small arrays that these kernels index by a variable and the compiler keeps in memory of the lane's own: no spills, and
 # none in the delta rule, routing or experts.
-OWN_MEMORY = {"conv_x8": 128, "conv_to_f32_x8": 128, "norm_x8": 64, "norm_of_f32_x8": 64, "rotary_x8": 64, "cast_bf16_f32_x8": 32}
+OWN_MEMORY = {
+    "conv_x8": 128,
+    "conv_to_f32_x8": 128,
+    "norm_x8": 64,
+    "norm_of_f32_x8": 64,
+    "rotary_x8": 64,
+    "cast_bf16_f32_x8": 32,
+}
 
 
 @dataclass(frozen=True)
@@ -116,7 +123,9 @@ def object_problems(entry: dict, opened: code_object.CodeObject) -> list[str]:
     if opened.kernels != entry["kernels"]:
         found.append(f"{entry['file']}: its kernels are not those of the record")
     for kernel in opened.kernels:
-        found += [f"{entry['file']}: {kernel['name']}: {text}" for text in kernel_problems(kernel, entry["architecture"])]
+        found += [
+            f"{entry['file']}: {kernel['name']}: {text}" for text in kernel_problems(kernel, entry["architecture"])
+        ]
     return found
 
 
@@ -154,10 +163,10 @@ def table(record: dict) -> str:
         "",
         "# Code objects of the Hygon wheel",
         "",
-        f"Compiled by {record['toolchain']}; never run on a card. Registers, LDS and memory are per lane, block and lane; a spill of",
-        "scalar registers goes to lanes of a vector register, not to memory. No kernel spills vector registers.",
+        f"Compiled by {record['toolchain']}; never run on a card. Sizes are in bytes: LDS of a block, own memory of a lane.",
+        "Scalar registers spill to lanes of a vector register, not to memory; no kernel spills vector registers.",
         "",
-        "| kernel | architecture | lanes | argument, bytes | threads | LDS, bytes | VGPRs | SGPRs | SGPR spills | own memory, bytes |",
+        "| kernel | architecture | lanes | argument | threads | LDS | VGPRs | SGPRs | SGPR spills | own memory |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     rows = [(kernel, entry["architecture"]) for entry in record["objects"] for kernel in entry["kernels"]]

@@ -7,7 +7,6 @@ import pytest
 
 from .conftest import child_environment, run_child
 
-
 FIXTURES = {"nvidia": ("nvidia_plugin", "cuda_standin"), "hygon": ("hygon_plugin", "hip_standin")}
 
 

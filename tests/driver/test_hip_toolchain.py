@@ -30,7 +30,9 @@ def write_hipcc(folder, text):
 
 def test_no_compiler(tmp_path):
     status, output = build(tmp_path, PATH="/nowhere")
-    assert status == 1 and "hipcc is not on PATH and DTK_ROOT is not set" in output and "apt-get install hipcc" in output
+    assert (
+        status == 1 and "hipcc is not on PATH and DTK_ROOT is not set" in output and "apt-get install hipcc" in output
+    )
 
 
 def test_dtk_without_a_compiler(tmp_path):
@@ -56,10 +58,20 @@ def test_architecture_that_the_compiler_lacks(tmp_path, architecture, advice):
     assert not list((tmp_path / "out").iterdir())
 
 
-@pytest.mark.skipif(not (ROOT / "build/device-code/hygon/device-code.json").is_file(), reason="no device code was built")
+@pytest.mark.skipif(
+    not (ROOT / "build/device-code/hygon/device-code.json").is_file(), reason="no device code was built"
+)
 def test_architecture_that_a_configured_build_lacks(tmp_path):
     """What CMake asks for by CLOVER_ARCHITECTURES and the artifact does not have."""
-    command = [sys.executable, "common/device/embed.py", ".", "build/device-code/hygon", str(tmp_path), "run IT", "gfx936"]
+    command = [
+        sys.executable,
+        "common/device/embed.py",
+        ".",
+        "build/device-code/hygon",
+        str(tmp_path),
+        "run IT",
+        "gfx936",
+    ]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 1
     assert "has nothing for gfx936" in result.stderr and "need DTK (set DTK_ROOT): run IT" in result.stderr

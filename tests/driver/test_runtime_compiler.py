@@ -94,7 +94,9 @@ def test_compiled_once_for_the_machine(machine):
     out, err = machine.run()
     assert out == "1 launches, 1 loads\n"
     assert machine.compiled() == ["toy.hip --offload-arch=gfx936 -std=c++17 -O3"]
-    assert "clover-ops: compiling native/toy for gfx936 by hiprtc 9.7 (" in err and f"kept in {machine.cache}/hip" in err
+    assert (
+        "clover-ops: compiling native/toy for gfx936 by hiprtc 9.7 (" in err and f"kept in {machine.cache}/hip" in err
+    )
     assert machine.run() == ("1 launches, 1 loads\n", "")  # another process: nothing to do, nothing to say
     assert len(machine.compiled()) == 1 and len(machine.kept()) == 1
 
@@ -129,7 +131,9 @@ def test_damaged_file_is_compiled_anew(machine, damage):
     (kept,) = machine.kept()
     sound = kept.read_bytes()
     other = sound.replace(b"gfx936", b"gfx906")
-    kept.write_bytes({"truncated": sound[:-1], "changed": sound[:-40] + b"x" + sound[-39:], "empty": b""}.get(damage, other))
+    kept.write_bytes(
+        {"truncated": sound[:-1], "changed": sound[:-40] + b"x" + sound[-39:], "empty": b""}.get(damage, other)
+    )
     assert machine.run()[0] == "1 launches, 1 loads\n"
     assert len(machine.compiled()) == 2 and machine.kept() == [kept] and kept.read_bytes() == sound
 
@@ -150,7 +154,10 @@ def test_source_that_does_not_compile(machine):
 @pytest.mark.parametrize("mode", ["off", "bundle"])
 def test_forbidden(machine, mode):
     out, _ = machine.run(CLOVER_OPS_JIT=mode)
-    assert out.startswith("error 5: the plugin holds no code for gfx936 (it has gfx906)") and f"CLOVER_OPS_JIT={mode}" in out
+    assert (
+        out.startswith("error 5: the plugin holds no code for gfx936 (it has gfx906)")
+        and f"CLOVER_OPS_JIT={mode}" in out
+    )
     assert machine.compiled() == []
 
 

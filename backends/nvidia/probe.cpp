@@ -1,12 +1,8 @@
 // Is there an NVIDIA device that this plugin's code runs on? Answered by the driver alone, without the plugin's
 // library. CLOVER_DRIVER_VERSION is the oldest driver that loads the plugin's code objects.
-#include <clover/driver.h>
-#include <clover/plugin.h>
+#include "common/device/probe.hpp"
 
 #include <climits>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
 
 namespace {
 
@@ -32,12 +28,6 @@ bool stands_on_hip() {
   return dtk != nullptr && *dtk != '\0' && real_path(Driver::path()).rfind(real_path(dtk) + "/", 0) == 0;
 }
 
-std::string no_device_reason() {
-  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  return visible == nullptr ? "the driver shows no device"
-                            : "no device is visible: CUDA_VISIBLE_DEVICES is `" + std::string(visible) + "`";
-}
-
 // The number of devices, or 0 with a reason when none is new enough.
 int suitable_devices(int count, std::string* reason) {
   std::string seen;
@@ -61,38 +51,22 @@ int probe(std::string* reason) {
     return 0;
   }
   int version = 0;
-  const char* call = "DriverGetVersion";
-  clover::driver::Status status = Driver::table().DriverGetVersion(&version);
-  if (status == clover::driver::kSuccess && version < CLOVER_DRIVER_VERSION) {
+  const clover::driver::Status status = Driver::table().DriverGetVersion(&version);
+  if (status != clover::driver::kSuccess) {
+    *reason = std::string(Driver::CallName("DriverGetVersion")) + " failed: " + Driver::ErrorText(status);
+    return 0;
+  }
+  if (version < CLOVER_DRIVER_VERSION) {
     *reason = "the driver is too old: it is for CUDA " + version_text(version) + ", this plugin needs " +
               version_text(CLOVER_DRIVER_VERSION) + " or newer";
     return 0;
   }
-  int count = 0;
-  if (status == clover::driver::kSuccess) {
-    call = "Init";
-    status = Driver::table().Init(0);
-  }
-  if (status == clover::driver::kSuccess) {
-    call = "DeviceGetCount";
-    status = Driver::table().DeviceGetCount(&count);
-  }
-  if (status == clover::driver::kNoDevice || (status == clover::driver::kSuccess && count == 0)) {
-    *reason = no_device_reason();
-    return 0;
-  }
-  if (status != clover::driver::kSuccess) {
-    *reason = std::string(Driver::CallName(call)) + " failed: " + Driver::ErrorText(status);
-    return 0;
-  }
-  return suitable_devices(count, reason);
+  const int count = clover::device::count_devices<Driver>({"CUDA_VISIBLE_DEVICES"}, reason);
+  return count == 0 ? 0 : suitable_devices(count, reason);
 }
 
 }  // namespace
 
 extern "C" int32_t clover_plugin_probe(char* message, uint64_t capacity) {
-  std::string reason;
-  const int devices = probe(&reason);
-  if (message != nullptr && capacity > 0) std::snprintf(message, capacity, "%s", reason.c_str());
-  return devices;
+  return clover::device::answer_probe(message, capacity, probe);
 }

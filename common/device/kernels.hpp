@@ -4,12 +4,14 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "code_objects.hpp"
 #include "device.hpp"
+#include "runtime_compiler.hpp"
 
 namespace clover::device {
 
@@ -36,8 +38,9 @@ class Kernels {
  private:
   struct Module {
     const Unit* unit;
-    const Image* image;
+    const Image* image;  // null when the plugin holds none for this device
     std::mutex mutex;
+    std::string compiled;  // what stands in for it, compiled here
     bool loaded = false;
     std::vector<Kernel> kernels;  // in the order of image->kernels
   };
@@ -47,7 +50,9 @@ class Kernels {
   };
 
   void load(Module* module);
-  Kernel look_up(driver::Module loaded, const char* name) const;
+  const void* code_of(Module* module) const;
+  void check_warp_size(const Image& image, const Unit& unit) const;
+  Kernel look_up(driver::Module loaded, const Image& image, size_t index) const;
 
   const Device& device_;
   std::vector<std::unique_ptr<Module>> modules_;

@@ -6,6 +6,7 @@
 #include "code_objects.hpp"
 #include "device.hpp"
 #include "kernels.hpp"
+#include "runtime_compiler.hpp"
 
 namespace clover::device {
 namespace {
@@ -59,14 +60,22 @@ std::string driver_version() {
                        : "HIP " + std::to_string(version);
 }
 
+// What the plugin holds, and for whom it can compile more.
+std::string device_code_text() {
+  const CodeObjects& objects = code_objects();
+  std::string text = "device code: " + std::to_string(objects.unit_count) + " code objects by " + objects.toolchain +
+                     ", for " + objects.targets;
+  if constexpr (!Driver::kCuda) text += "\ncompiler for other architectures: " + RuntimeCompiler::describe();
+  return text;
+}
+
 const char* describe() {
   static thread_local std::string text;
   char message[512] = "";
   const int32_t status = guarded(message, sizeof(message), [&] {
-    const CodeObjects& objects = code_objects();
     const auto& all = devices();
     text = "driver: " + driver_version() + ", " + Driver::path() + "\n";
-    text += "device code: " + std::to_string(objects.unit_count) + " code objects by " + objects.toolchain + "\n";
+    text += device_code_text() + "\n";
     for (const auto& one : all)
       text += device_name(one->ordinal()) + ": " + one->label() + ", architecture " + one->architecture() +
               one->features() + ", " + std::to_string(one->machine().multiprocessors) + " multiprocessors, " +

@@ -27,6 +27,32 @@ def closure(root: Path, source: str) -> list[str]:
     return sorted(found)
 
 
+def flatten(root: Path, source: str) -> str:
+    """The source with our own headers put in where they are first included, so that it compiles alone."""
+    seen: set[Path] = set()
+
+    def lines(path: Path) -> list[str]:
+        if path in seen:
+            return []
+        seen.add(path)
+        taken = [f"// ---- {path.relative_to(root.resolve()).as_posix()}"]
+        for line in path.read_text(encoding="utf-8").splitlines():
+            include = _INCLUDE.match(line)
+            places = (path.parent / include[1], root / include[1]) if include else ()
+            own = next((place.resolve() for place in places if place.is_file()), None)
+            if own is not None:
+                taken += lines(own)
+            elif line.strip() != "#pragma once":
+                taken.append(line)
+        return taken
+
+    return "\n".join(lines((root / source).resolve())) + "\n"
+
+
+def text_digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def digest(root: Path, source: str) -> str:
     """SHA-256 over the names and contents of `closure`."""
     sha = hashlib.sha256()

@@ -1,13 +1,15 @@
-"""Calls on `CUDA` tensors whose memory is this process's own, since a stand-in driver has no other; and the stand-in's
-account of them. For use in child processes only."""
+"""Calls on tensors of a device (CUDA's, or HIP's where STANDIN_BACKEND is hygon) whose memory is this process's own, since a
+stand-in driver has no other; and the stand-in's account of them. For use in child processes only."""
 
 import ctypes
 import json
+import os
 
 import clover_ops
 from clover_ops import _core
 
-CUDA = 2
+BACKEND = os.environ.get("STANDIN_BACKEND", "nvidia")
+DEVICE_TYPE, LIBRARY = {"nvidia": (2, "libcuda.so.1"), "hygon": (10, "libamdhip64.so.5")}[BACKEND]
 _CODES = {"float32": (2, 32), "float16": (2, 16), "bfloat16": (4, 16), "int32": (0, 32), "bool": (6, 8)}
 
 
@@ -42,7 +44,7 @@ class Tensor:
         self.address = self.data + offset
         self.shape = (ctypes.c_int64 * len(shape))(*shape)
         self.strides = None if strides is None else (ctypes.c_int64 * len(strides))(*strides)
-        self.abi = _Tensor(self.data, CUDA, device, len(shape), code, bits, 1, self.shape, self.strides, offset)
+        self.abi = _Tensor(self.data, DEVICE_TYPE, device, len(shape), code, bits, 1, self.shape, self.strides, offset)
         for i, value in enumerate(values):
             ctypes.c_int32.from_address(self.address + 4 * i).value = value
 
@@ -145,9 +147,10 @@ class _Standin:
     """The stand-in driver that the plugin has found."""
 
     def __init__(self):
-        self.library = ctypes.CDLL("libcuda.so.1")
+        self.library = ctypes.CDLL(LIBRARY)
         for name in ("standin_stream", "standin_context", "standin_current"):
-            getattr(self.library, name).restype = ctypes.c_void_p
+            if hasattr(self.library, name):  # HIP has no contexts
+                getattr(self.library, name).restype = ctypes.c_void_p
         self.library.standin_launches.restype = ctypes.c_char_p
 
     def fail(self, function, status):
@@ -164,6 +167,8 @@ class _Standin:
         self.library.standin_forget()
 
     def stream(self, device=0, primary=True, capturing=False):
+        if BACKEND == "hygon":
+            return self.library.standin_stream(device, int(capturing))
         return self.library.standin_stream(device, int(primary), int(capturing))
 
     def capture(self, stream, on):
@@ -189,4 +194,4 @@ def standin():
 
 def plugin():
     """The registry's entry for the plugin."""
-    return next(entry for entry in clover_ops.describe()["plugins"] if entry["name"] == "nvidia")
+    return next(entry for entry in clover_ops.describe()["plugins"] if entry["name"] == BACKEND)

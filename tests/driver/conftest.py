@@ -32,18 +32,44 @@ class Compiler:
         return path
 
 
-@pytest.fixture(scope="session")
-def nvidia_plugin():
+def require_plugin(name):
     """Skips where the plugin is not installed: these tests are of installed wheels."""
     from clover_ops import _discovery
 
-    if not any(found.name == "nvidia" and found.manifest is not None for found in _discovery.find_manifests()):
-        pytest.skip("clover-ops-nvidia is not installed")
+    if not any(found.name == name and found.manifest is not None for found in _discovery.find_manifests()):
+        pytest.skip(f"clover-ops-{name} is not installed")
+
+
+@pytest.fixture(scope="session")
+def nvidia_plugin():
+    require_plugin("nvidia")
+
+
+@pytest.fixture(scope="session")
+def hygon_plugin():
+    require_plugin("hygon")
 
 
 @pytest.fixture(scope="session")
 def compiler(tmp_path_factory):
     return Compiler(tmp_path_factory.mktemp("standin"))
+
+
+@pytest.fixture(scope="session")
+def hip_standin(compiler):
+    """hip_standin(*macros) -> the folder that holds such a libamdhip64.so.5."""
+
+    def build(*macros):
+        options = ["-fPIC", "-shared", "-Wl,-soname,libamdhip64.so.5", *(f"-D{macro}" for macro in macros)]
+        return compiler(f"amdhip-{'-'.join(macros) or 'plain'}/libamdhip64.so.5", "standin/hip.cpp", *options).parent
+
+    return build
+
+
+@pytest.fixture
+def hidden(compiler):
+    """LD_PRELOAD's value that hides this machine's HIP libraries."""
+    return str(compiler("hidden/libhidden.so", "standin/hidden.cpp", "-fPIC", "-shared"))
 
 
 @pytest.fixture(scope="session")

@@ -7,23 +7,26 @@ import pytest
 
 from .conftest import child_environment, run_child
 
+FIXTURES = {"nvidia": ("nvidia_plugin", "cuda_standin"), "hygon": ("hygon_plugin", "hip_standin")}
 
-def in_process(*macros, driver=True, **variables):
+
+def in_process(*macros, driver=True, backend="nvidia", **variables):
     """The decorated function's arguments, if any, come from pytest and reach the child as text. `macros` choose the
     stand-in, `variables` are the child's environment."""
+    plugin, standin = FIXTURES[backend]
 
     def decorate(body):
         signature = inspect.signature(body)
 
         @pytest.mark.smoke
         @functools.wraps(body)
-        def test(nvidia_plugin, cuda_standin, **arguments):
-            folder = cuda_standin(*macros) if driver else None
-            run_child(
-                inspect.getsourcefile(body), body.__name__, child_environment(folder, **variables), arguments.values()
-            )
+        def test(**arguments):
+            arguments.pop(plugin)
+            build = arguments.pop(standin)
+            environment = child_environment(build(*macros) if driver else None, STANDIN_BACKEND=backend, **variables)
+            run_child(inspect.getsourcefile(body), body.__name__, environment, arguments.values())
 
-        fixtures = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY) for n in ("nvidia_plugin", "cuda_standin")]
+        fixtures = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY) for n in (plugin, standin)]
         own = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in signature.parameters.values()]
         test.__signature__ = signature.replace(parameters=fixtures + own)
         test.body = body

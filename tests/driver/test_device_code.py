@@ -48,7 +48,9 @@ class Tree:
     def __init__(self, root):
         self.root = root
         self.artifact = root / "build" / "device-code" / "nvidia"
-        for name in ("ci/build_device_code.py", "common/device/embed.py", "common/device/sources.py"):
+        names = ["ci/build_device_code.py", "common/device/embed.py", "common/device/sources.py"]
+        names += [path.relative_to(ROOT).as_posix() for path in (ROOT / "ci" / "device_code").glob("*.py")]
+        for name in names:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, root / name)
         (root / "backends" / "nvidia").mkdir(parents=True)
@@ -167,7 +169,7 @@ def test_embedding(tree):
     status, output = tree.embed()
     assert status == 0, output
     text = (tree.root / "out" / "device_code.cpp").read_text()
-    assert '{"90a", ImageKind::kBinary, clover_device_code_3, kernels_3, 1}' in text
+    assert '{"90a", ImageKind::kBinary, clover_device_code_3, kernels_3, 1, 32, nullptr}' in text
     assert '"sm_80 sm_90 sm_90a compute_90"' in text and '"nvcc 13.0.88"' in text
     values = (tree.root / "out" / "device_code.cmake").read_text()
     assert "set(clover_device_architectures sm_80;sm_90;sm_90a;compute_90)" in values

@@ -1,7 +1,7 @@
 """Programs against clover/driver.h, clover/interop/infinirt.h and the code that GPU backends share, on stand-ins."""
 
 import subprocess
-from ctypes.util import find_library
+from pathlib import Path
 
 import pytest
 from clover_ops import _core
@@ -11,6 +11,7 @@ from .conftest import ROOT, child_environment
 pytestmark = pytest.mark.smoke
 
 LAYER = ("code_objects", "device", "driver", "kernels", "launcher")
+COMPILER = ("code_cache", "hiprtc", "runtime_compiler", "sha256")
 
 
 def run(program, environment, *arguments):
@@ -95,9 +96,19 @@ def test_hip_that_lacks_a_function(hip_driver, hip_library):
     assert error == f"the driver is too old: {library} lacks hipStreamIsCapturing; install a newer one"
 
 
-@pytest.mark.skipif(find_library("amdhip64") is not None, reason="this machine has a HIP driver")
-def test_no_hip(hip_driver, tmp_path):
-    assert "there is no HIP driver (set DTK_ROOT if DTK is installed)" in hip_driver(tmp_path)["error"]
+def test_no_hip(hip_driver, tmp_path, hidden):
+    error = hip_driver(tmp_path, LD_PRELOAD=hidden)["error"]
+    assert "there is no HIP driver (set DTK_ROOT if DTK is installed)" in error
+
+
+@pytest.mark.skipif(not Path("/usr/include/hip").is_dir(), reason="there are no HIP headers in /usr/include")
+def test_hip_headers(compiler, headers):
+    """The numbers and arguments that clover/driver.h assumes are those of a HIP SDK's headers."""
+    options = ["-D__HIP_PLATFORM_AMD__", "-Wno-deprecated-declarations", headers, "-fsyntax-only"]
+    source = ROOT / "tests" / "driver" / "native" / "hip_headers.cpp"
+    command = [compiler.program, "-std=c++17", *options, str(source)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
 
 
 def test_hip_of_dtk(hip_driver, hip_library, tmp_path):
@@ -117,7 +128,7 @@ def test_hip_that_is_loaded_already(hip_driver, hip_library, tmp_path):
 
 
 def test_shared_layer_on_hip(compiler, hip_library):
-    sources = [str(ROOT / "common" / "device" / f"{name}.cpp") for name in LAYER]
+    sources = [str(ROOT / "common" / "device" / f"{name}.cpp") for name in LAYER + COMPILER]
     options = ["-DCLOVER_DEVICE_TYPE=CLOVER_ROCM", f"-I{ROOT}", f"-I{ROOT / 'common' / 'include'}"]
     program = compiler("device_layer", "native/device_layer.cpp", *sources, *options)
     devices = "gfx906:sramecc+:xnack-,gfx906:sramecc+:xnack-"

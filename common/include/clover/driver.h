@@ -28,6 +28,7 @@ using Context = void*;   // CUcontext
 inline constexpr Status kSuccess = 0;
 inline constexpr Status kNotInitialized = 3;
 inline constexpr Status kNoDevice = 100;
+inline constexpr Status kInvalidDevice = 101;
 inline constexpr Status kNotSupported = 801;
 inline constexpr int kFuncAttributeMaxThreadsPerBlock = 0;
 inline constexpr int kFuncAttributeSharedSizeBytes = 1;

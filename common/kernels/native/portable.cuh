@@ -69,7 +69,11 @@ template <class To, class From>
 __device__ __forceinline__ To bit_cast(const From& from) {
   static_assert(sizeof(To) == sizeof(From), "as many bits on both sides");
   To to;
+#if defined(__HIP_PLATFORM_AMD__) || defined(__HIPCC__)
+  __builtin_memcpy(&to, &from, sizeof(To));  // HIP's own memcpy is a loop over bytes, which it copies through memory
+#else
   memcpy(&to, &from, sizeof(To));
+#endif
   return to;
 }
 
@@ -124,15 +128,50 @@ __device__ __forceinline__ Bf16 from_float<Bf16>(float value) {
 
 // ---- memory, 16 bytes at a time where that is known to be right ----
 
+// The elements in a word, the first in the low bits: where a compiler does not see through a copy of an array.
+template <class T>
+__device__ __forceinline__ void unpack(uint32_t word, T* to) {
+  to[0].bits = static_cast<uint16_t>(word);
+  to[1].bits = static_cast<uint16_t>(word >> 16);
+}
+
+template <>
+__device__ __forceinline__ void unpack<float>(uint32_t word, float* to) {
+  to[0] = bit_cast<float>(word);
+}
+
+template <class T>
+__device__ __forceinline__ uint32_t pack(const T* from) {
+  return from[0].bits | static_cast<uint32_t>(from[1].bits) << 16;
+}
+
+template <>
+__device__ __forceinline__ uint32_t pack<float>(const float* from) {
+  return bit_cast<uint32_t>(from[0]);
+}
+
 // kCount neighbouring elements; with more than one, `from` is aligned to 16 bytes or to all of them, if that is less.
 template <int kCount, class T>
 __device__ __forceinline__ void load_elements(const T* from, T (&to)[kCount]) {
   constexpr int kBytes = kCount * static_cast<int>(sizeof(T));
   if constexpr (kBytes % 16 == 0) {
+#if defined(CLOVER_CUDA)
     uint4 words[kBytes / 16];
 #pragma unroll
     for (int i = 0; i < kBytes / 16; ++i) words[i] = reinterpret_cast<const uint4*>(from)[i];
     memcpy(to, words, kBytes);
+#else
+    constexpr int kIn = 4 / sizeof(T);
+#pragma unroll
+    for (int i = 0; i < kBytes / 16; ++i) {
+      const uint4 words = reinterpret_cast<const uint4*>(from)[i];
+      T* part = to + 4 * kIn * i;
+      unpack(words.x, part);
+      unpack(words.y, part + kIn);
+      unpack(words.z, part + 2 * kIn);
+      unpack(words.w, part + 3 * kIn);
+    }
+#endif
   } else {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) to[i] = from[i];
@@ -154,10 +193,19 @@ __device__ __forceinline__ void store_floats(T* to, const float (&from)[kCount])
 #pragma unroll
   for (int i = 0; i < kCount; ++i) raw[i] = from_float<T>(from[i]);
   if constexpr (kBytes % 16 == 0) {
+#if defined(CLOVER_CUDA)
     uint4 words[kBytes / 16];
     memcpy(words, raw, kBytes);
 #pragma unroll
     for (int i = 0; i < kBytes / 16; ++i) reinterpret_cast<uint4*>(to)[i] = words[i];
+#else
+    constexpr int kIn = 4 / sizeof(T);
+#pragma unroll
+    for (int i = 0; i < kBytes / 16; ++i) {
+      const T* part = raw + 4 * kIn * i;
+      reinterpret_cast<uint4*>(to)[i] = {pack(part), pack(part + kIn), pack(part + 2 * kIn), pack(part + 3 * kIn)};
+    }
+#endif
   } else {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) to[i] = raw[i];

@@ -17,11 +17,24 @@ namespace clover::device {
 const CodeObjects& code_objects() {
   static const char* const scale[] = {"toy_scale", "toy_add"};
   static const char* const other[] = {"toy_other"};
-  static const Image images[] = {{"gfx928", ImageKind::kBinary, "HSACO gfx928 toy_scale toy_add", scale, 2},
-                                 {"gfx906", ImageKind::kBinary, "HSACO gfx906 toy_scale toy_add", scale, 2}};
-  static const Image others[] = {{"gfx928", ImageKind::kBinary, "HSACO gfx928 toy_other", other, 1}};
-  static const Unit units[] = {{"toy", images, 2}, {"other", others, 1}};
-  static const CodeObjects all = {units, 2, "none", "gfx906 gfx928"};
+  static const char* const narrow[] = {"toy_narrow"};
+  static const char* const lacking[] = {"toy_lacking"};
+  static const char* const foreign[] = {"toy_foreign"};
+  static const size_t bytes[] = {8, 8};
+  constexpr ImageKind kBinary = ImageKind::kBinary;
+  static const Image images[] = {{"gfx928", kBinary, "HSACO gfx928 toy_scale toy_add", scale, 2, 64, bytes},
+                                 {"gfx906", kBinary, "HSACO gfx906 toy_scale toy_add", scale, 2, 64, bytes}};
+  static const Image others[] = {{"gfx928", kBinary, "HSACO gfx928 toy_other", other, 1, 64, nullptr}};
+  // Each with one mistake: lanes, a kernel that is not there, an object for another architecture under a wrong name.
+  static const Image narrows[] = {{"gfx906", kBinary, "HSACO gfx906 toy_narrow", narrow, 1, 32, nullptr}};
+  static const Image lackings[] = {{"gfx906", kBinary, "HSACO gfx906 toy_something", lacking, 1, 64, nullptr}};
+  static const Image foreigns[] = {{"gfx906", kBinary, "HSACO gfx936 toy_foreign", foreign, 1, 64, nullptr}};
+  static const Unit units[] = {{"toy", images, 2, nullptr, nullptr},
+                               {"other", others, 1, nullptr, nullptr},
+                               {"narrow", narrows, 1, nullptr, nullptr},
+                               {"lacking", lackings, 1, nullptr, nullptr},
+                               {"foreign", foreigns, 1, nullptr, nullptr}};
+  static const CodeObjects all = {units, 5, "none", "gfx906 gfx928", "gfx906 (64 lanes), gfx928 (64 lanes)"};
   return all;
 }
 
@@ -114,8 +127,23 @@ void run() {
   plan[1] = toy("toy_add", 7);
   plan[1].shared_bytes = 64 * 1024 + 1;
   expect(CLOVER_INTERNAL, "65537 bytes of shared memory", [&] { launch(first, nullptr, plan, 2); });
-  CHECK(launches().empty());
+  plan[1] = toy("toy_add", 7);
+  plan[1].param_bytes = 16;
+  expect(CLOVER_COMPILE_ERROR, "takes an argument of 8 bytes but is given 16",
+         [&] { launch(first, nullptr, plan, 2); });
   CHECK(calls("hipModuleLoadData") == 1);
+  plan[1] = toy("toy_narrow", 7);
+  expect(CLOVER_COMPILE_ERROR, "is for warps of 32 lanes, but rocm:0 (Stand-in DCU) has 64",
+         [&] { launch(first, nullptr, plan, 2); });
+  CHECK(calls("hipModuleLoadData") == 1);
+  plan[1] = toy("toy_lacking", 7);
+  expect(CLOVER_DRIVER_ERROR, "hipModuleGetFunction failed for kernel toy_lacking",
+         [&] { launch(first, nullptr, plan, 2); });
+  CHECK(calls("hipModuleUnload") == 1);
+  plan[1] = toy("toy_foreign", 7);
+  expect(CLOVER_DRIVER_ERROR, "the plugin holds no code for this device", [&] { launch(first, nullptr, plan, 2); });
+  CHECK(launches().empty());
+  CHECK(calls("hipModuleLoadData") == 3);
 
   // Loaded, it can be captured; eight threads load the other device's copy once.
   plan[1] = toy("toy_add", 7);
@@ -130,11 +158,10 @@ void run() {
       Device::leave(entered);
     });
   for (std::thread& thread : threads) thread.join();
-  CHECK(calls("hipModuleLoadData") == 2);
+  CHECK(calls("hipModuleLoadData") == 4);
   CHECK(calls("hipModuleLaunchKernel") == 2 + 16);
-
-  first.kernels().load_all();
   CHECK(first.kernels().loaded_modules() == 1 && loaded_module_count() == 2);
+  expect(CLOVER_COMPILE_ERROR, "is for warps of 32 lanes", [&] { first.kernels().load_all(); });
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // A stand-in for HIP's driver library, under whatever name the test gives it. STANDIN_DEVICES lists architectures,
-// STANDIN_NUMBERING says how attributes are numbered: `new`, `old` (before HIP 4.3) or `other`. Compiled with OLDER it
-// lacks what older releases lack, with OMIT_CAPTURE a function that Clover cannot do without. Its code objects are
-// text: "HSACO <architecture> <kernel>...".
+// STANDIN_NUMBERING says how attributes are numbered: `new`, `old` (before HIP 4.3) or `other`; STANDIN_WARP the lanes.
+// Compiled with OLDER it lacks what older releases lack, with OMIT_CAPTURE a function that Clover cannot do without.
+// Its code objects are real ones, or text: "HSACO <architecture> <kernel>...".
+#include <elf.h>
+
 #include "control.hpp"
 
 namespace {
@@ -36,6 +38,29 @@ bool is(const char* which) {
   return std::strcmp(numbering(), which) == 0;
 }
 
+// A code object in words: "HSACO <architecture> <kernel>...", or nothing when it is not one.
+std::string words_of(const void* image) {
+  const auto* bytes = static_cast<const char*>(image);
+  if (std::memcmp(bytes, ELFMAG, SELFMAG) != 0) return bytes;
+  const auto* header = static_cast<const Elf64_Ehdr*>(image);
+  if (header->e_machine != 224) return "";  // EM_AMDGPU
+  static const std::map<int, std::string> kArchitectures = {{0x2f, "gfx906"}, {0x30, "gfx908"}, {0x3f, "gfx90a"}};
+  const auto known = kArchitectures.find(header->e_flags & 0xff);
+  std::string words = "HSACO " + (known == kArchitectures.end() ? "gfx0" : known->second);
+  const auto* sections = reinterpret_cast<const Elf64_Shdr*>(bytes + header->e_shoff);
+  for (int s = 0; s < header->e_shnum; ++s) {
+    if (sections[s].sh_type != SHT_DYNSYM) continue;
+    const auto* symbols = reinterpret_cast<const Elf64_Sym*>(bytes + sections[s].sh_offset);
+    const char* names = bytes + sections[sections[s].sh_link].sh_offset;
+    for (size_t i = 0; i < sections[s].sh_size / sizeof(Elf64_Sym); ++i) {
+      const std::string name = names + symbols[i].st_name;
+      if (name.size() > 3 && name.compare(name.size() - 3, 3, ".kd") == 0)
+        words += " " + name.substr(0, name.size() - 3);
+    }
+  }
+  return words;
+}
+
 }  // namespace
 
 EXPORT int hipInit(unsigned) {
@@ -67,8 +92,10 @@ EXPORT int hipDeviceGetAttribute(int* value, int attribute, int) {
   struct Row {
     int fresh, old, value;
   };
-  static constexpr Row kRows[] = {{56, 0, 1024},      {29, 4, 0x7fffffff}, {30, 5, 65535}, {31, 6, 65535},
-                                  {74, 7, 64 * 1024}, {87, 9, 64},         {63, 14, 60}};
+  const char* narrow = std::getenv("STANDIN_WARP");
+  const int warp = narrow == nullptr ? 64 : std::atoi(narrow);
+  const Row kRows[] = {{56, 0, 1024},      {29, 4, 0x7fffffff}, {30, 5, 65535}, {31, 6, 65535},
+                       {74, 7, 64 * 1024}, {87, 9, warp},       {63, 14, 60}};
   for (const Row& row : kRows) {
     if ((is("new") && row.fresh == attribute) || (is("old") && row.old == attribute)) {
       *value = row.value;
@@ -99,7 +126,7 @@ EXPORT int hipSetDevice(int device) {
 }
 EXPORT int hipModuleLoadData(void** module, const void* image) {
   ENTER();
-  const std::string text = static_cast<const char*>(image);
+  const std::string text = words_of(image);
   if (text.rfind("HSACO ", 0) != 0) return kInvalidImage;
   const std::string& device = machine()[current_device];
   const std::string architecture = text.substr(6, text.find(' ', 6) - 6);

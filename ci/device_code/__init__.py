@@ -1,0 +1,1 @@
+"""The toolchains that ci/build_device_code.py compiles with: `nvcc` for CUDA, `hip` for Hygon's DCUs."""

@@ -1,0 +1,1 @@
+../../common/clover_ops/_version.py

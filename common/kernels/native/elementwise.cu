@@ -64,10 +64,18 @@ __device__ __forceinline__ void gating_groups(const GatingParams& p) {
   DecayHead heads[kGroup];
 #pragma unroll
   for (int j = 0; j < kGroup; ++j) heads[j] = decay_head(A_log[j], bias[j]);
+  // A token's inputs are on their way while the one before it is computed.
+  T next_a[kGroup], next_b[kGroup];
+  const auto fetch = [&](int64_t t) {
+    load_elements(static_cast<const T*>(p.a) + t * p.a_token + first, next_a);
+    load_elements(static_cast<const T*>(p.b) + t * p.b_token + first, next_b);
+  };
+  if (row < p.tokens) fetch(row);
   for (int64_t t = row; t < p.tokens; t += rows) {
     float a[kGroup], b[kGroup];
-    load_floats(static_cast<const T*>(p.a) + t * p.a_token + first, a);
-    load_floats(static_cast<const T*>(p.b) + t * p.b_token + first, b);
+#pragma unroll
+    for (int j = 0; j < kGroup; ++j) a[j] = to_float(next_a[j]), b[j] = to_float(next_b[j]);
+    if (t + rows < p.tokens) fetch(t + rows);
     float g[kGroup];
     bool plain = true;
 #pragma unroll
@@ -88,6 +96,13 @@ __device__ __forceinline__ void gating_groups(const GatingParams& p) {
 }
 
 // ---- rms_norm_gated ----
+
+// Whether token t's sequence takes part; always where there are no sequences.
+__device__ __forceinline__ bool row_is_present(const NormParams& p, int64_t t) {
+  if (p.cu_seqlens == nullptr) return true;
+  const int64_t n = sequence_of(p.cu_seqlens, p.sequences, t);
+  return n >= 0 && sequence_at(p.cu_seqlens, n, p.tokens).present && p.initial[n] < p.slots;
+}
 
 // The sum of squares of the team's row.
 template <class X, int kGroup>
@@ -165,28 +180,42 @@ __device__ __forceinline__ void norm_row(const NormParams& p, int64_t t, int64_t
   }
 }
 
-// A row of at most one group a lane, read once; `weights` are the lane's.
+// Gated rows of at most one group a lane: read once, the next one while this one is computed.
 template <class X, class T>
-__device__ __forceinline__ void norm_short_row(const NormParams& p, int64_t t, int64_t head,
-                                               const float (&weights)[kRowGroup]) {
+__device__ __forceinline__ void norm_short_rows(const NormParams& p) {
   using Row = Team<kNormLanes>;
-  const int64_t i = Row::lane() * kRowGroup;
+  const int64_t i = Row::lane() * kRowGroup, rows = p.tokens * p.heads, step = grid_threads() / kNormLanes;
   const bool mine = i < p.size;
-  const X* x = static_cast<const X*>(p.x) + t * p.x_token + head * p.x_head;
-  float values[kRowGroup] = {}, gates[kRowGroup] = {};
-  if (mine) {
-    load_floats(x + i, values);
-    load_floats(static_cast<const T*>(p.z) + t * p.z_token + head * p.z_head + i, gates);
+  float weights[kRowGroup] = {};
+  if (mine) load_floats(static_cast<const T*>(p.weight) + i, weights);
+  X next_x[kRowGroup] = {};
+  T next_z[kRowGroup] = {};
+  const auto fetch = [&](int64_t row) {
+    const int64_t t = quotient(row, p.heads), head = row - t * p.heads;
+    if (!mine || row >= rows) return;
+    load_elements(static_cast<const X*>(p.x) + t * p.x_token + head * p.x_head + i, next_x);
+    load_elements(static_cast<const T*>(p.z) + t * p.z_token + head * p.z_head + i, next_z);
+  };
+  const int64_t start = grid_thread() / kNormLanes;
+  fetch(start);
+  for (int64_t row = start; row < rows; row += step) {
+    float values[kRowGroup], gates[kRowGroup], sum = 0.0f;
+#pragma unroll
+    for (int j = 0; j < kRowGroup; ++j) {
+      values[j] = to_float(next_x[j]), gates[j] = to_float(next_z[j]);
+      sum += values[j] * values[j];
+    }
+    fetch(row + step);
+    const int64_t t = quotient(row, p.heads), head = row - t * p.heads;
+    const NormFactor factor(Row::sum(sum), p, [&] {
+      return exact_sum_of_squares<X, kRowGroup>(static_cast<const X*>(p.x) + t * p.x_token + head * p.x_head, p.size);
+    });
+    if (!mine || !row_is_present(p, t)) continue;
+    factor.apply(values);
+#pragma unroll
+    for (int j = 0; j < kRowGroup; ++j) values[j] *= weights[j] * silu(gates[j]);
+    store_floats(static_cast<T*>(p.y) + t * p.y_token + head * p.y_head + i, values);
   }
-  float sum = 0.0f;
-#pragma unroll
-  for (int j = 0; j < kRowGroup; ++j) sum += values[j] * values[j];
-  const NormFactor factor(Row::sum(sum), p, [&] { return exact_sum_of_squares<X, kRowGroup>(x, p.size); });
-  if (!mine) return;
-  factor.apply(values);
-#pragma unroll
-  for (int j = 0; j < kRowGroup; ++j) values[j] *= weights[j] * silu(gates[j]);
-  store_floats(static_cast<T*>(p.y) + t * p.y_token + head * p.y_head + i, values);
 }
 
 // Without a gate a row is only converted.
@@ -204,20 +233,12 @@ __device__ __forceinline__ void convert_row(const NormParams& p, int64_t t, int6
 template <class X, class T, int kGroup>
 __device__ __forceinline__ void norm(const NormParams& p) {
   const bool gated = p.z != nullptr;
-  const bool in_registers = kGroup == kRowGroup && gated && p.size <= kNormLanes * kRowGroup;
-  float weights[kRowGroup] = {};
-  if (in_registers && Team<kNormLanes>::lane() * kRowGroup < p.size)
-    load_floats(static_cast<const T*>(p.weight) + Team<kNormLanes>::lane() * kRowGroup, weights);
+  if (kGroup == kRowGroup && gated && p.size <= kNormLanes * kRowGroup) return norm_short_rows<X, T>(p);
   const int64_t rows = p.tokens * p.heads;
   for (int64_t row = grid_thread() / kNormLanes; row < rows; row += grid_threads() / kNormLanes) {
     const int64_t t = quotient(row, p.heads);
-    if (p.cu_seqlens != nullptr) {
-      const int64_t n = sequence_of(p.cu_seqlens, p.sequences, t);
-      if (n < 0 || !sequence_at(p.cu_seqlens, n, p.tokens).present || p.initial[n] >= p.slots) continue;
-    }
-    if (in_registers) {
-      norm_short_row<X, T>(p, t, row - t * p.heads, weights);
-    } else if (gated) {
+    if (!row_is_present(p, t)) continue;
+    if (gated) {
       norm_row<X, T, kGroup>(p, t, row - t * p.heads);
     } else {
       convert_row<X, T, kGroup>(p, t, row - t * p.heads);

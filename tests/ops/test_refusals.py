@@ -41,7 +41,8 @@ BASES = {
         test_preview_gated_delta_rule,
         test_preview_gated_delta_rule.PreviewDeltaCase("bf16", delta.SMALL, LENGTHS),
     ),
-    "preview_gdn": (test_preview_gdn, test_preview_gdn.PreviewGdnCase("bf16", delta.SMALL, LENGTHS)),
+    # Head dimensions that the tuned provider takes, so that every provider is asked.
+    "preview_gdn": (test_preview_gdn, test_preview_gdn.PreviewGdnCase("bf16", delta.FULL_DIMS, LENGTHS)),
     "block_coreset": (test_block_coreset, test_block_coreset.CoresetCase("fp32", 64, 4, 12, LENGTHS)),
     "fused_moe": (test_fused_moe, test_fused_moe.MoeCase("bf16", 7, test_fused_moe.SMALL, shared=32)),
     "rotary_embedding": (

@@ -35,30 +35,6 @@ void check_launch(const Device& device, const native::Launch& launch, const Kern
                                      "; the plugin's device code and its library are not of one build: reinstall it");
 }
 
-// Kernels of these architectures begin with native::await_predecessor(), so a launch need not wait for the one before
-// it.
-bool may_overlap(const Device& device) {
-  return Driver::kCuda && device.machine().compute_capability >= 90 && Driver::table().LaunchKernelEx != nullptr;
-}
-
-driver::Status put_on_stream(const native::Launch& one, driver::Function function, driver::Stream stream,
-                             bool overlapping) {
-  void* arguments[] = {const_cast<unsigned char*>(one.params)};
-  if (!overlapping)
-    return Driver::LaunchKernel(function, one.grid[0], one.grid[1], one.grid[2], one.block[0], one.block[1],
-                                one.block[2], one.shared_bytes, stream, arguments, nullptr);
-  driver::LaunchAttribute overlap{};
-  overlap.id = driver::LaunchAttribute::kProgrammaticStreamSerialization;
-  overlap.value.enabled = 1;
-  const driver::LaunchConfig config{{one.grid[0], one.grid[1], one.grid[2]},
-                                    {one.block[0], one.block[1], one.block[2]},
-                                    one.shared_bytes,
-                                    stream,
-                                    &overlap,
-                                    1};
-  return Driver::table().LaunchKernelEx(&config, function, arguments, nullptr);
-}
-
 }  // namespace
 
 void launch(Device& device, driver::Stream stream, const native::Launch* launches, int count) {
@@ -67,11 +43,13 @@ void launch(Device& device, driver::Stream stream, const native::Launch* launche
     kernels[i] = &device.kernels().find(launches[i].kernel, stream);
     check_launch(device, launches[i], *kernels[i]);
   }
-  const bool overlapping = may_overlap(device);
   for (int i = 0; i < count; ++i) {
-    const driver::Status status = put_on_stream(launches[i], kernels[i]->function, stream, overlapping);
-    if (status != driver::kSuccess)
-      fail(overlapping ? "LaunchKernelEx" : "LaunchKernel", status, "for kernel " + std::string(launches[i].kernel));
+    const native::Launch& one = launches[i];
+    void* arguments[] = {const_cast<unsigned char*>(one.params)};
+    const driver::Status status =
+        Driver::LaunchKernel(kernels[i]->function, one.grid[0], one.grid[1], one.grid[2], one.block[0], one.block[1],
+                             one.block[2], one.shared_bytes, stream, arguments, nullptr);
+    if (status != driver::kSuccess) fail("LaunchKernel", status, "for kernel " + std::string(one.kernel));
   }
 }
 

@@ -161,14 +161,15 @@ def moe(tokens: int, target: str, limit, coreset: bool = False) -> Row:
         ids, weights = clover_ops.topk_softmax(logits, TOP_K, renormalize=True)
     used = int(ids[ids >= 0].unique().numel())
     floor = used * 3 * D * I * 2 + 2 * tokens * D * 2
-    # Weights rotate over whole copies of the experts: one copy is 1.6 GB, far beyond the L2 unless few are used.
-    copies = 2 if used * 3 * D * I * 2 > 200e6 else min(24, int(200e6 / (used * 3 * D * I * 2)) + 2)
+    # Where a call reads more than three times the L2, it rotates by itself; where it reads less, calls take other experts.
+    read, l2 = used * 3 * D * I * 2, torch.cuda.get_device_properties(0).L2_cache_size
+    copies = 1 if read > 3 * l2 else rotations(read)
     pools = [
         (
             0.02 * torch.randn(E, 2 * I, D, device="cuda", dtype=BF16),
             0.02 * torch.randn(E, D, I, device="cuda", dtype=BF16),
         )
-        for _ in range(min(copies, 4))
+        for _ in range(min(copies, 2))
     ]
     x = torch.randn(tokens, D, device="cuda", dtype=BF16)
     calls, grouped = [], []

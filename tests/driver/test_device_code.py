@@ -203,19 +203,3 @@ def test_refused_artifacts(tree):
     (tree.artifact / "device-code.json").write_text(json.dumps({**record, "schema": 99}))
     status, output = tree.embed()
     assert status == 1 and "schema 99, this build reads 1" in output
-
-
-def test_every_kernel_awaits_its_predecessor():
-    """Launches overlap from compute capability 9.0 on, so a kernel that did not wait would race with the one before it."""
-    sources = [*(ROOT / "backends/nvidia/kernels").rglob("*.cu"), *(ROOT / "common/kernels/native").glob("*.cu")]
-    assert sources
-    for source in sources:
-        text = source.read_text(encoding="utf-8")
-        own = text.count("__global__")
-        waits = text.count("native::await_predecessor();")
-        if source.name == "moe_stream.cu":  # it has something to set up first
-            waits += source.with_suffix(".cuh").read_text(encoding="utf-8").count("native::await_predecessor();")
-        assert own == waits, f"{source}: {own} kernels, {waits} of which wait"
-        assert own or "CLOVER_KERNEL(" in text, source
-    portable = (ROOT / "common/kernels/native/portable.cuh").read_text(encoding="utf-8")
-    assert portable.count("__global__") == portable.count("native::await_predecessor();") == 1

@@ -40,15 +40,6 @@ def test_launch():
     )  # fmt: skip
 
 
-@in_process(STANDIN_DEVICES="90,80")
-def test_launches_overlap_where_kernels_wait_for_their_predecessor():
-    driver = standin()
-    topk_softmax(device=0)
-    assert (driver.calls("cuLaunchKernelEx"), driver.calls("cuLaunchKernel")) == (1, 0)
-    topk_softmax(device=1)
-    assert (driver.calls("cuLaunchKernelEx"), driver.calls("cuLaunchKernel")) == (1, 1)
-
-
 @in_process()
 def test_axes_of_one_element_have_plain_strides():
     driver = standin()
@@ -182,7 +173,7 @@ CALLS = {
     "cuModuleGetFunction": 500,
     "cuFuncGetAttribute": 999,
     "cuFuncSetAttribute": 1,
-    "cuLaunchKernelEx": 701,
+    "cuLaunchKernel": 701,
     "cuDeviceGetAttribute": 999,
     "cuDeviceGetName": 999,
 }
@@ -201,7 +192,7 @@ def test_failing_call(name):
 
     expect(DriverError, run, f"{name} failed", f"STANDIN_ERROR_{CALLS[name]} (a failure that the test asked for)")
     assert driver.launches() == [] and driver.depth() == 0
-    if driver.calls("cuModuleGetFunction") and not driver.calls("cuLaunchKernelEx"):
+    if driver.calls("cuModuleGetFunction") and not driver.calls("cuLaunchKernel"):
         assert driver.calls("cuModuleUnload") == driver.calls("cuModuleLoadData")
     driver.fail(name, 0)
     run()
@@ -211,7 +202,7 @@ def test_failing_call(name):
 @in_process()
 def test_advice():
     driver = standin()
-    driver.fail("cuLaunchKernelEx", 700)
+    driver.fail("cuLaunchKernel", 700)
     expect(DriverError, topk_softmax, "for kernel clover_topk_softmax_f32_8", "an earlier kernel on this device failed")
 
 

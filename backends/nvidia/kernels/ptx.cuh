@@ -3,8 +3,6 @@
 
 #include <cstdint>
 
-#include "common/kernels/native/overlap.cuh"
-
 namespace clover::ptx {
 
 __device__ __forceinline__ uint32_t shared_address(const void* pointer) {

@@ -36,26 +36,6 @@ inline constexpr int kFuncAttributeMaxDynamicSharedSizeBytes = 8;
 inline constexpr int kFuncCachePreferShared = 1;
 inline constexpr int kCaptureModeRelaxed = 2;
 
-// CUDA's CUlaunchAttribute and CUlaunchConfig, of which one attribute is used here.
-struct LaunchAttribute {
-  static constexpr int kProgrammaticStreamSerialization = 6;
-  int id;
-  char reserved[4];
-  union Value {
-    char bytes[64];
-    int enabled;
-  } value;
-};
-static_assert(sizeof(LaunchAttribute) == 72);
-
-struct LaunchConfig {
-  unsigned grid[3], block[3], shared_bytes;
-  Stream stream;
-  const LaunchAttribute* attributes;
-  unsigned attribute_count;
-};
-static_assert(sizeof(LaunchConfig) == 56);
-
 // A driver's functions; null is one that the driver does not have. Names are CUDA's without `cu`, or HIP's without
 // `hip` where CUDA has none.
 struct Table {
@@ -94,8 +74,6 @@ struct Table {
   Status (*SetDevice)(int device);
   Status (*StreamGetDevice)(Stream stream, int* device);
   Status (*GetDeviceProperties)(void* properties, int device);
-  // CUDA's alone, from 11.8 on.
-  Status (*LaunchKernelEx)(const LaunchConfig* config, Function function, void** arguments, void** extra);
 };
 
 // Where each function is found. `required` functions are in every driver that Clover runs on.
@@ -142,7 +120,6 @@ inline constexpr Symbol kSymbols[] = {
     CLOVER_DRIVER_SYMBOL(SetDevice, nullptr, "hipSetDevice", true),
     CLOVER_DRIVER_SYMBOL(StreamGetDevice, nullptr, "hipStreamGetDevice", false),
     CLOVER_DRIVER_SYMBOL(GetDeviceProperties, nullptr, "hipGetDeviceProperties", true),
-    CLOVER_DRIVER_SYMBOL(LaunchKernelEx, "cuLaunchKernelEx", nullptr, false),
 };
 #undef CLOVER_DRIVER_SYMBOL
 
@@ -288,10 +265,6 @@ class Driver {
       void* function = detail::slot(const_cast<Table*>(&other), symbol);
       if (function != nullptr) detail::slot(&state().table, symbol) = function;
     }
-    // All launches go one way: whoever replaces the plain one and knows no other replaces both.
-    const bool knows_other = other.struct_size >= offsetof(Table, LaunchKernelEx) + sizeof(void*);
-    if (other.LaunchKernel != nullptr && !(knows_other && other.LaunchKernelEx != nullptr))
-      state().table.LaunchKernelEx = nullptr;
   }
 
   static Status ModuleLoadData(Module* module, const void* image) { return table().ModuleLoadData(module, image); }

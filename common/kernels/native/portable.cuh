@@ -10,15 +10,11 @@
 #if !defined(__HIPCC_RTC__)
 #include <hip/hip_runtime.h>
 #endif
-#define CLOVER_GRID_CONSTANT
 #else
 #define CLOVER_CUDA 1
-#define CLOVER_GRID_CONSTANT __grid_constant__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #endif
-
-#include "overlap.cuh"
 
 // CLOVER_KERNEL(name, Params) { ... params.x ... }: one kernel, whose only argument is `params`.
 // CLOVER_SHARED(type, name, count): an array in shared memory. CLOVER_DYNAMIC_SHARED(name): the launch's dynamic part.
@@ -33,14 +29,8 @@
   type* const name = static_cast<type*>(::clover::simt::shared_array(&clover_key_of_##name, sizeof(type) * (count)))
 #define CLOVER_DYNAMIC_SHARED(name) unsigned char* const name = ::clover::simt::dynamic_shared()
 #else
-#define CLOVER_KERNEL(name, Params)                                             \
-  static __device__ __forceinline__ void body_of_##name(const Params& params);  \
-  extern "C" __global__ void __launch_bounds__(::clover::native::kBlockThreads) \
-      name(const CLOVER_GRID_CONSTANT Params params) {                          \
-    ::clover::native::await_predecessor();                                      \
-    body_of_##name(params);                                                     \
-  }                                                                             \
-  static __device__ __forceinline__ void body_of_##name([[maybe_unused]] const Params& params)
+#define CLOVER_KERNEL(name, Params) \
+  extern "C" __global__ void __launch_bounds__(::clover::native::kBlockThreads) name(const Params params)
 #define CLOVER_SHARED(type, name, count) __shared__ type name[count]
 #define CLOVER_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #endif

@@ -218,37 +218,15 @@ EXPORT int cuFuncGetParamInfo(void* function, size_t index, size_t* offset, size
   *size = static_cast<size_t>(bytes);
   return 0;
 }
-static int launch(void* function, const unsigned (&grid)[3], const unsigned (&block)[3], unsigned shared, void* stream,
-                  void** arguments) {
-  const auto* kernel = static_cast<FunctionObject*>(function);
-  if (current() == nullptr || current()->device != kernel->module->device) return kInvalidContext;
-  if (shared > static_cast<unsigned>(kernel->dynamic_shared)) return kInvalidValue;
-  standin::log_launch(kernel->name.c_str(), kernel->module->device, stream, grid, block, shared, arguments[0],
-                      kernel->param_bytes);
-  return 0;
-}
 EXPORT int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                           unsigned block_y, unsigned block_z, unsigned shared, void* stream, void** arguments, void**) {
   ENTER();
-  const unsigned grid[3] = {grid_x, grid_y, grid_z}, block[3] = {block_x, block_y, block_z};
-  return launch(function, grid, block, shared, stream, arguments);
-}
-struct LaunchAttribute {
-  int id;
-  char reserved[4];
-  int value[16];
-};
-struct LaunchConfig {
-  unsigned grid[3], block[3], shared;
-  void* stream;
-  const LaunchAttribute* attributes;
-  unsigned attribute_count;
-};
-EXPORT int cuLaunchKernelEx(const LaunchConfig* c, void* function, void** arguments, void**) {
-  ENTER();
-  const bool overlapping = c->attribute_count == 1 && c->attributes->id == 6 && c->attributes->value[0] == 1;
-  if (!overlapping || std::atoi(machine().capabilities[current()->device].c_str()) < 90) return kInvalidValue;
-  return launch(function, c->grid, c->block, c->shared, c->stream, arguments);
+  const auto* kernel = static_cast<FunctionObject*>(function);
+  if (current() == nullptr || current()->device != kernel->module->device) return kInvalidContext;
+  if (shared > static_cast<unsigned>(kernel->dynamic_shared)) return kInvalidValue;
+  standin::log_launch(kernel->name.c_str(), kernel->module->device, stream, {grid_x, grid_y, grid_z},
+                      {block_x, block_y, block_z}, shared, arguments[0], kernel->param_bytes);
+  return 0;
 }
 EXPORT int cuGetErrorName(int status, const char** name) {
   static thread_local char text[40];

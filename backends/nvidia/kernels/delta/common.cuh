@@ -6,8 +6,6 @@
 
 #include <cstdint>
 
-#include "common/kernels/native/overlap.cuh"
-
 namespace clover::delta {
 
 __device__ __forceinline__ float to_float(float x) {

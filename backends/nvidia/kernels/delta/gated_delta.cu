@@ -14,7 +14,6 @@ using kFloat16 = __half;
                                                (rows) == 1 ? 8 : 4)                                               \
       clover_gated_delta_replay_##tag##_k##key_dim##_r##rows(                                                     \
           const __grid_constant__ clover::nvidia::GatedDeltaParams params) {                                      \
-    ::clover::native::await_predecessor();                                                                        \
     clover::delta::replay<clover::delta::dtype, key_dim, rows, clover::nvidia::gated_delta_detail::kReplayWarps>( \
         params);                                                                                                  \
   }

@@ -67,7 +67,6 @@ using kFloat16 = __half;
   extern "C" __global__ void __launch_bounds__(256, (width) == 64 ? 1 : 2)                                      \
       clover_preview_delta_##tag##_k##key_dim##_w##width##_v##rows(                                             \
           const __grid_constant__ clover::nvidia::PreviewDeltaParams params) {                                  \
-    ::clover::native::await_predecessor();                                                                      \
     clover::delta::preview_block<clover::delta::dtype, clover::delta::BlockTile<key_dim, width, rows, splits>>( \
         params);                                                                                                \
   }
@@ -76,7 +75,6 @@ CLOVER_PREVIEW_BLOCK_KERNELS(CLOVER_BLOCK_KERNEL)
 #define CLOVER_WALK_KERNEL(dtype, tag, key_dim)                                                   \
   extern "C" __global__ void __launch_bounds__(256) clover_preview_delta_walk_##tag##_k##key_dim( \
       const __grid_constant__ clover::nvidia::PreviewDeltaParams params) {                        \
-    ::clover::native::await_predecessor();                                                        \
     clover::delta::preview_walk<clover::delta::dtype, key_dim>(params);                           \
   }
 CLOVER_WALK_KERNEL(kBFloat16, bf16, 64)

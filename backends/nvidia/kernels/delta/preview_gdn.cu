@@ -268,7 +268,6 @@ using kFloat16 = __half;
 #define CLOVER_GDN_KERNEL(dtype, tag, width, rows)                                                                     \
   extern "C" __global__ void CLOVER_CLUSTER(rows) __launch_bounds__(256, (width) == 64 || (rows) == 128 ? 1 : 2)       \
       clover_preview_gdn_##tag##_w##width##_v##rows(const __grid_constant__ clover::nvidia::PreviewGdnParams params) { \
-    ::clover::native::await_predecessor();                                                                             \
     if constexpr (CLOVER_HAS_CLUSTERS || (rows) == 128) {                                                              \
       clover::delta::preview_gdn<clover::delta::dtype, clover::delta::BlockTile<128, width, rows, 2>>(params);         \
     }                                                                                                                  \

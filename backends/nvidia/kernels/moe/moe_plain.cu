@@ -148,15 +148,12 @@ __device__ void plain_sum(const MoeParams& p) {
 
 #define CLOVER_PLAIN(suffix, T)                                                                         \
   extern "C" __global__ void __launch_bounds__(256) clover_moe_plain_up_##suffix(const MoeParams p) {   \
-    ::clover::native::await_predecessor();                                                              \
     plain_up<T>(p);                                                                                     \
   }                                                                                                     \
   extern "C" __global__ void __launch_bounds__(256) clover_moe_plain_down_##suffix(const MoeParams p) { \
-    ::clover::native::await_predecessor();                                                              \
     plain_down<T>(p);                                                                                   \
   }                                                                                                     \
   extern "C" __global__ void __launch_bounds__(256) clover_moe_plain_sum_##suffix(const MoeParams p) {  \
-    ::clover::native::await_predecessor();                                                              \
     plain_sum<T>(p);                                                                                    \
   }
 CLOVER_PLAIN(f32, float)

@@ -90,7 +90,6 @@ __device__ void sort_by_lanes(const MoeParams& p, int routes, int lane) {
 // Block 0 sorts, the others compute the gates. Where a route stands among its expert's is settled by atomics and may
 // change from run to run; each route is computed alone and summed by its number, so no result depends on it.
 extern "C" __global__ void __launch_bounds__(1024) clover_moe_sort(const MoeParams p) {
-  ::clover::native::await_predecessor();
   if (blockIdx.x > 0) return write_gates(p);
   extern __shared__ int32_t shared[];
   int32_t* counts = shared;
@@ -202,11 +201,9 @@ __device__ void sum_all(const MoeParams& p) {
 }
 
 extern "C" __global__ void __launch_bounds__(256) clover_moe_sum_bf16(const MoeParams p) {
-  ::clover::native::await_predecessor();
   sum_all<__nv_bfloat16>(p);
 }
 extern "C" __global__ void __launch_bounds__(256) clover_moe_sum_f16(const MoeParams p) {
-  ::clover::native::await_predecessor();
   sum_all<__half>(p);
 }
 

@@ -608,7 +608,6 @@ __device__ __forceinline__ void stream(const MoeParams& p) {
     s.control->published = s.control->up_done = s.control->down_done = 0;
   }
   const int warp = threadIdx.x / 32;
-  native::await_predecessor();
   Clerk<T> clerk(p, s, warp == kStreamWarps);
   const int entries = p.head[kEntries];
   for (int i = threadIdx.x; i < p.max_entries; i += blockDim.x) {  // past `entries` lies nothing that is looked at

@@ -5,7 +5,6 @@ namespace clover::nvidia::moe {
 
 #define CLOVER_TILE(name, T, down)                                                                 \
   extern "C" __global__ void __launch_bounds__(256, 1) name(const __grid_constant__ MoeParams p) { \
-    ::clover::native::await_predecessor();                                                         \
     multiply_tiles<T, 256, 64, 4, false, false, down>(p);                                          \
   }
 CLOVER_TILE(clover_moe_tile_up_bf16, __nv_bfloat16, false)

@@ -8,7 +8,6 @@ namespace clover::nvidia::moe {
 
 #define CLOVER_WGMMA(name, T, threads, blocks, tokens, stages, overlap, down)                               \
   extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ MoeParams p) { \
-    ::clover::native::await_predecessor();                                                                  \
     multiply_tiles<T, threads, tokens, stages, true, overlap, down>(p);                                     \
   }
 CLOVER_WGMMA(clover_moe_wgmma64_up_bf16, __nv_bfloat16, 256, 1, 64, 8, true, false)

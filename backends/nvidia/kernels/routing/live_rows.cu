@@ -1,12 +1,10 @@
 // Live rows: the routes of the rows that count, and outputs merged with a cache. One launch each.
 #include "backends/nvidia/kernels/routing/live_rows.h"
-#include "common/kernels/native/overlap.cuh"
 
 namespace clover::nvidia::live_rows {
 
 // Each block counts the live rows before its own itself (flags are a byte a row, and in L2), so blocks need not talk.
 extern "C" __global__ void __launch_bounds__(kRoutesRows) clover_live_row_routes(const LiveRoutesParams p) {
-  ::clover::native::await_predecessor();
   __shared__ int before_warp[kRoutesRows / 32], all_warp[kRoutesRows / 32], own_warp[kRoutesRows / 32];
   const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
   const int first = blockIdx.x * kRoutesRows, row = first + thread;
@@ -69,15 +67,12 @@ __device__ __forceinline__ void merge(const MergeParams& p) {
 }
 
 extern "C" __global__ void __launch_bounds__(kMergeThreads) clover_merge_live_rows_16(const MergeParams p) {
-  ::clover::native::await_predecessor();
   merge<uint4>(p);
 }
 extern "C" __global__ void __launch_bounds__(kMergeThreads) clover_merge_live_rows_4(const MergeParams p) {
-  ::clover::native::await_predecessor();
   merge<uint32_t>(p);
 }
 extern "C" __global__ void __launch_bounds__(kMergeThreads) clover_merge_live_rows_2(const MergeParams p) {
-  ::clover::native::await_predecessor();
   merge<uint16_t>(p);
 }
 

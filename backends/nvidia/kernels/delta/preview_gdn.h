@@ -1,6 +1,6 @@
 // preview_gdn on NVIDIA cards: what its kernels take, and the planner that chooses among them.
 //
-// Host code only; the kernels are in preview_gdn.cu.
+// Host code only; the kernels are in preview_gdn.cu, and in preview_gdn_walk.cu for what is longer than a block.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ struct PreviewGdnParams {
   int64_t conv_slot;
   int32_t conv_channel, conv_column, weight_channel;
   float eps;
-  // Set by the planner: a launch takes the sequences of more than `above` tokens that fit its width.
+  // Set by the planner: a launch takes the sequences of more than `above` tokens, a block kernel those that fit its
+  // width.
   int32_t above;
 };
 static_assert(sizeof(PreviewGdnParams) <= native::Launch::kMaxParamBytes);
@@ -38,7 +39,7 @@ struct PreviewGdnArgs {
   PreviewGdnParams call;  // the planner sets `above`
   native::DType dtype;    // of everything but a_log and the state
   int conv_width;
-  int64_t max_seqlen;  // no sequence may be longer than 64 tokens
+  int64_t max_seqlen;  // a hint; longer sequences stay correct
 };
 
 namespace preview_gdn_detail {
@@ -66,6 +67,8 @@ inline constexpr GdnKernel kGdnKernels[] = {
 #undef CLOVER_ROW
 };
 
+inline constexpr int kWalkThreads = 1024;
+
 inline int64_t shared_bytes(const GdnKernel& kernel) {
   return preview_delta_detail::block_shared_bytes(128, kernel.width, kernel.rows, 2);
 }
@@ -83,6 +86,20 @@ inline const GdnKernel* choose(const native::Machine& machine, const PreviewGdnA
     if (best == nullptr || (whole && 3 * heads >= machine.multiprocessors)) best = &kernel;
   }
   return best;
+}
+
+inline native::Launch gdn_launch(const char* kernel, int cuts, int threads, int64_t shared, PreviewGdnParams params,
+                                 int above) {
+  params.above = above;
+  native::Launch launch;
+  launch.kernel = kernel;
+  launch.grid[0] = static_cast<uint32_t>(cuts);
+  launch.grid[1] = static_cast<uint32_t>(params.delta.value_heads);
+  launch.grid[2] = static_cast<uint32_t>(params.delta.sequences);
+  launch.block[0] = static_cast<uint32_t>(threads);
+  launch.shared_bytes = static_cast<uint32_t>(shared);
+  launch.set_params(params);
+  return launch;
 }
 
 }  // namespace preview_gdn_detail
@@ -112,24 +129,16 @@ inline int plan_preview_gdn(const native::Machine& machine, const PreviewGdnArgs
   if (!aligned) return *why_not = "the state must be K-last, and it, qkv, the weights and the output aligned", 0;
   if (d.sequences == 0 || d.tokens == 0) return 0;
 
-  int count = 0;
-  for (int width = longest <= 32 ? 32 : 64, above = 0; width <= 64; above = width, width *= 2) {
-    if (d.tokens <= above) break;  // the narrower launch has taken everything
-    const GdnKernel* kernel = choose(machine, args, width);
-    if (kernel == nullptr) return *why_not = "too little shared memory for a block", 0;
-    PreviewGdnParams params = c;
-    params.above = above;
-    native::Launch& launch = launches[count++];
-    launch = native::Launch{};
-    launch.kernel = kernel->name;
-    launch.grid[0] = static_cast<uint32_t>(128 / kernel->rows);
-    launch.grid[1] = static_cast<uint32_t>(d.value_heads);
-    launch.grid[2] = static_cast<uint32_t>(d.sequences);
-    launch.block[0] = 256;
-    launch.shared_bytes = static_cast<uint32_t>(shared_bytes(*kernel));
-    launch.set_params(params);
-  }
-  return count;
+  // The width that the hint asks for, and a walk through the sequences that are longer, if there can be any.
+  const int width = longest <= 32 ? 32 : 64;
+  const GdnKernel* kernel = choose(machine, args, width);
+  if (kernel == nullptr) return *why_not = "too little shared memory for a block", 0;
+  launches[0] = gdn_launch(kernel->name, 128 / kernel->rows, 256, shared_bytes(*kernel), c, 0);
+  if (d.tokens <= width) return 1;
+  const bool bf16 = args.dtype == native::DType::kBFloat16;
+  launches[1] =
+      gdn_launch(bf16 ? "clover_preview_gdn_walk_bf16" : "clover_preview_gdn_walk_fp16", 1, kWalkThreads, 0, c, width);
+  return 2;
 }
 
 }  // namespace clover::nvidia

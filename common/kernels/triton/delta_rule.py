@@ -98,7 +98,7 @@ def _spans(g, row, column):
 def _unit_lower_inverse(A, row, column, ROWS: tl.constexpr):
     """(I + A)^-1 for A strictly lower triangular: column by column, each row below takes its share of row j."""
     X = tl.where(row == column, 1.0, 0.0)
-    for j in range(0, ROWS - 1):
+    for j in range(ROWS - 1):
         a = tl.sum(tl.where(column == j, A, 0.0), axis=1)
         x = tl.sum(tl.where(row == j, X, 0.0), axis=0)
         X -= a[:, None] * x[None, :]
@@ -110,7 +110,7 @@ def _two_unit_lower_inverses(A, B, row, column, ROWS: tl.constexpr):
     """Two at a time: neither waits for the other."""
     X = tl.where(row == column, 1.0, 0.0)
     Y = tl.where(row == column, 1.0, 0.0)
-    for j in range(0, ROWS - 1):
+    for j in range(ROWS - 1):
         a = tl.sum(tl.where(column == j, A, 0.0), axis=1)
         b = tl.sum(tl.where(column == j, B, 0.0), axis=1)
         x = tl.sum(tl.where(row == j, X, 0.0), axis=0)
@@ -160,7 +160,7 @@ def gated_delta_chunk_prepare(
     head = tl.program_id(1)
     heads = tl.num_programs(1)
     begin, length, chunk, sound = _find_chunk(cu_seqlens, sequences, tokens, place, C)
-    if sound & (length > SHORT) & (chunk * C < length):
+    if sound & (length > SHORT) & (chunk >= 0) & (chunk * C < length):
         first = (begin + chunk * C).to(tl.int64)
         count = length - chunk * C
         key_head = (head // group).to(tl.int64)
@@ -242,7 +242,7 @@ def _replay(
     K: tl.constexpr, V: tl.constexpr, L2NORM: tl.constexpr,
 ):  # fmt: skip
     """The recurrence as it stands, token by token."""
-    for t in range(0, length):
+    for t in range(length):
         at = tl.cast(t, tl.int64)
         key = tl.load(k + at * k_token + keys, mask=keys < K, other=0.0).to(tl.float32)
         query = tl.load(q + at * q_token + keys, mask=keys < K, other=0.0).to(tl.float32)
@@ -306,7 +306,7 @@ def gated_delta_chunk_advance(
             index = tl.arange(0, C)
             place = (begin // C + n).to(tl.int64) * heads + head
             at = index[:, None] * C + index[None, :]
-            for chunk in range(0, (length + C - 1) // C):
+            for chunk in range((length + C - 1) // C):
                 offset = tl.cast(chunk * C, tl.int64)
                 here = place + tl.cast(chunk, tl.int64) * heads
                 count = length - chunk * C
@@ -367,7 +367,7 @@ BLOCK: tl.constexpr = tl.constexpr(1)
 def _unit_upper_inverse(A, row, column, ROWS: tl.constexpr):
     """(I + A)^-1 for A strictly upper triangular, from its last column on."""
     X = tl.where(row == column, 1.0, 0.0)
-    for i in range(0, ROWS - 1):
+    for i in range(ROWS - 1):
         j = ROWS - 1 - i
         a = tl.sum(tl.where(column == j, A, 0.0), axis=1)
         x = tl.sum(tl.where(row == j, X, 0.0), axis=0)

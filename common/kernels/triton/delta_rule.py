@@ -47,10 +47,8 @@ def _load_column(base, token_stride, rows, present):
 
 
 @triton.jit
-def _norm_factor(x, L2NORM: tl.constexpr):
+def _norm_factor(squares, L2NORM: tl.constexpr):
     """What each row is multiplied by to be used: the inverse of its length, or 1."""
-    wide = x.to(tl.float32)
-    squares = tl.sum(wide * wide, axis=1)
     if L2NORM:
         factor = tl.rsqrt(squares + 1e-6)
     else:
@@ -66,6 +64,29 @@ def _exact_gram(a, b, PRECISION: tl.constexpr):
     else:
         product = tl.dot(a, tl.trans(b), input_precision="tf32x3")
     return product
+
+
+@triton.jit
+def _grams(
+    q, k, q_token, k_token, left, right, count,
+    K: tl.constexpr, BK: tl.constexpr, BS: tl.constexpr, ROWS: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """k k^T and q k^T of the rows `left` and `right`, and the sums of squares of the left rows of k and q; BS keys at a
+    time, so that registers need not hold whole rows."""
+    kk = tl.zeros([ROWS, ROWS], tl.float32)
+    qk = tl.zeros([ROWS, ROWS], tl.float32)
+    k_squares = tl.zeros([ROWS], tl.float32)
+    q_squares = tl.zeros([ROWS], tl.float32)
+    for start in range(0, BK, BS):
+        keys = start + tl.arange(0, BS)
+        k_left = _load_rows(k, k_token, left, count, keys, K)
+        q_left = _load_rows(q, q_token, left, count, keys, K)
+        k_right = _load_rows(k, k_token, right, count, keys, K)
+        kk += _exact_gram(k_left, k_right, PRECISION)
+        qk += _exact_gram(q_left, k_right, PRECISION)
+        k_squares += tl.sum(k_left.to(tl.float32) * k_left.to(tl.float32), axis=1)
+        q_squares += tl.sum(q_left.to(tl.float32) * q_left.to(tl.float32), axis=1)
+    return kk, qk, k_squares, q_squares
 
 
 @triton.jit
@@ -145,7 +166,7 @@ def gated_delta_chunk_prepare(
     q, k, g, beta, cu_seqlens, solve, attend, factors,
     q_token, q_head, k_token, k_head, g_token, g_head, beta_token, beta_head,
     tokens, sequences, group, scale,
-    K: tl.constexpr, BK: tl.constexpr, C: tl.constexpr, B: tl.constexpr, SHORT: tl.constexpr,
+    K: tl.constexpr, BK: tl.constexpr, BS: tl.constexpr, C: tl.constexpr, B: tl.constexpr, SHORT: tl.constexpr,
     L2NORM: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """What a chunk needs besides the state, all chunks at once. Grid: (tokens // C + sequences, value heads).
@@ -177,20 +198,20 @@ def gated_delta_chunk_prepare(
         row = index[:, None]
         column = index[None, :]
         at = row * C + column
-        keys = tl.arange(0, BK)
-        k1 = _load_rows(k, k_token, index, count, keys, K)
-        q1 = _load_rows(q, q_token, index, count, keys, K)
+        kk1, qk1, k_squares1, q_squares1 = _grams(
+            q, k, q_token, k_token, index, index, count, K, BK, BS, B, PRECISION
+        )  # fmt: skip
         g1 = _load_column(g, g_token, index, index < count)
         beta1 = _load_column(beta, beta_token, index, index < count)
-        norm_k1 = _norm_factor(k1, L2NORM)
-        norm_q1 = _norm_factor(q1, L2NORM) * scale
+        norm_k1 = _norm_factor(k_squares1, L2NORM)
+        norm_q1 = _norm_factor(q_squares1, L2NORM) * scale
         next1 = _load_column(g, g_token, index + 1, (index + 1 < count) & (index + 1 < B))
         until1 = tl.cumsum(g1, axis=0)
         after1 = tl.cumsum(next1, axis=0, reverse=True)
         decay1 = tl.exp(_spans(g1, row, column))
-        A1 = _exact_gram(k1, k1, PRECISION) * norm_k1[None, :] * decay1
+        A1 = kk1 * norm_k1[None, :] * decay1
         A1 = tl.where(row > column, A1 * (norm_k1 * beta1)[:, None], 0.0)
-        P1 = _exact_gram(q1, k1, PRECISION) * norm_k1[None, :] * decay1
+        P1 = qk1 * norm_k1[None, :] * decay1
         P1 = tl.where(row >= column, P1 * norm_q1[:, None], 0.0)
         tl.store(attend + at, P1)
         tl.store(factors + index, tl.exp(until1) * norm_k1)
@@ -201,25 +222,29 @@ def gated_delta_chunk_prepare(
             T1 = _unit_lower_inverse(A1, row, column, B)
             tl.store(solve + at, T1 * beta1[None, :])
         else:
-            k2 = _load_rows(k, k_token, index + B, count, keys, K)
-            q2 = _load_rows(q, q_token, index + B, count, keys, K)
+            kk2, qk2, k_squares2, q_squares2 = _grams(
+                q, k, q_token, k_token, index + B, index + B, count, K, BK, BS, B, PRECISION
+            )  # fmt: skip
+            kk21, qk21, _, _ = _grams(
+                q, k, q_token, k_token, index + B, index, count, K, BK, BS, B, PRECISION
+            )  # fmt: skip
             g2 = _load_column(g, g_token, index + B, index + B < count)
             beta2 = _load_column(beta, beta_token, index + B, index + B < count)
-            norm_k2 = _norm_factor(k2, L2NORM)
-            norm_q2 = _norm_factor(q2, L2NORM) * scale
+            norm_k2 = _norm_factor(k_squares2, L2NORM)
+            norm_q2 = _norm_factor(q_squares2, L2NORM) * scale
             next2 = _load_column(g, g_token, index + B + 1, (index + B + 1 < count) & (index + 1 < B))
             until2 = tl.cumsum(g2, axis=0)
             after2 = tl.cumsum(next2, axis=0, reverse=True)
             total1 = tl.sum(g1, axis=0)
             total2 = tl.sum(g2, axis=0)
             decay2 = tl.exp(_spans(g2, row, column))
-            A2 = _exact_gram(k2, k2, PRECISION) * norm_k2[None, :] * decay2
+            A2 = kk2 * norm_k2[None, :] * decay2
             A2 = tl.where(row > column, A2 * (norm_k2 * beta2)[:, None], 0.0)
-            P2 = _exact_gram(q2, k2, PRECISION) * norm_k2[None, :] * decay2
+            P2 = qk2 * norm_k2[None, :] * decay2
             P2 = tl.where(row >= column, P2 * norm_q2[:, None], 0.0)
             across = tl.exp(until2[:, None] + after1[None, :]) * norm_k1[None, :]
-            A21 = _exact_gram(k2, k1, PRECISION) * across * (norm_k2 * beta2)[:, None]
-            P21 = _exact_gram(q2, k1, PRECISION) * across * norm_q2[:, None]
+            A21 = kk21 * across * (norm_k2 * beta2)[:, None]
+            P21 = qk21 * across * norm_q2[:, None]
             tl.store(attend + at + B, tl.zeros([B, B], tl.float32))
             tl.store(attend + at + B * C, P21)
             tl.store(attend + at + B * C + B, P2)
@@ -376,13 +401,20 @@ def _unit_upper_inverse(A, row, column, ROWS: tl.constexpr):
 
 
 @triton.jit
+def _load_state(base, state_v, state_k, rows, known_rows, keys, K: tl.constexpr):
+    """[rows, keys] of a state; rows from `known_rows` on are 0."""
+    at = base + rows.to(tl.int64)[:, None] * state_v + keys.to(tl.int64)[None, :] * state_k
+    return tl.load(at, mask=(rows < known_rows)[:, None] & (keys < K)[None, :], other=0.0)
+
+
+@triton.jit
 def preview_delta(
     q, k, v, g, beta, o, state, cu_seqlens, initial,
     q_token, q_head, k_token, k_head, v_token, v_head, g_token, g_head, beta_token, beta_head, o_token, o_head,
     state_slot, state_head, state_v, state_k,
     tokens, slots, group, scale,
-    K: tl.constexpr, V: tl.constexpr, BK: tl.constexpr, BV: tl.constexpr, W: tl.constexpr, READ: tl.constexpr,
-    L2NORM: tl.constexpr, PRECISION: tl.constexpr,
+    K: tl.constexpr, V: tl.constexpr, BK: tl.constexpr, BS: tl.constexpr, BV: tl.constexpr, W: tl.constexpr,
+    READ: tl.constexpr, L2NORM: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """A block of at most W tokens, read from BV rows of a state: the state is loaded once, only the output is written.
     Grid: (ceil(V / BV), value heads, sequences). A longer sequence is left alone: the launcher does not let one come.
@@ -397,7 +429,6 @@ def preview_delta(
     begin, length, source, sound = _find_sequence(cu_seqlens, initial, n, tokens, slots)
     if sound & (length > 0) & (length <= W):
         rows = tile * BV + tl.arange(0, BV)
-        keys = tl.arange(0, BK)
         index = tl.arange(0, W)
         row = index[:, None]
         column = index[None, :]
@@ -405,21 +436,22 @@ def preview_delta(
         wide_head = head.to(tl.int64)
         key_head = (head // group).to(tl.int64)
         g += first * g_token + wide_head * g_head
-        k_here = _load_rows(k + first * k_token + key_head * k_head, k_token, index, length, keys, K)
-        q_here = _load_rows(q + first * q_token + key_head * q_head, q_token, index, length, keys, K)
-        cell = rows.to(tl.int64)[:, None] * state_v + keys.to(tl.int64)[None, :] * state_k + wide_head * state_head
+        k += first * k_token + key_head * k_head
+        q += first * q_token + key_head * q_head
+        state += source.to(tl.int64) * state_slot + wide_head * state_head
         known_rows = tl.where(source >= 0, V, 0)
-        held = (rows < known_rows)[:, None] & (keys < K)[None, :]
-        S = tl.load(state + source.to(tl.int64) * state_slot + cell, mask=held, other=0.0)
+        if BS >= BK:  # in flight while the systems are solved
+            S = _load_state(state, state_v, state_k, rows, known_rows, tl.arange(0, BK), K)
         values = _load_rows(v + first * v_token + wide_head * v_head, v_token, index, length, rows, V).to(tl.float32)
         present = index < length
         g_here = _load_column(g, g_token, index, present)
         beta_here = _load_column(beta + first * beta_token + wide_head * beta_head, beta_token, index, present)
 
-        norm_k = _norm_factor(k_here, L2NORM)
-        norm_q = _norm_factor(q_here, L2NORM) * scale
-        kk = _exact_gram(k_here, k_here, PRECISION) * (norm_k * beta_here)[:, None] * norm_k[None, :]
-        qk = _exact_gram(q_here, k_here, PRECISION) * norm_q[:, None] * norm_k[None, :]
+        kk, qk, k_squares, q_squares = _grams(q, k, q_token, k_token, index, index, length, K, BK, BS, W, PRECISION)
+        norm_k = _norm_factor(k_squares, L2NORM)
+        norm_q = _norm_factor(q_squares, L2NORM) * scale
+        kk = kk * (norm_k * beta_here)[:, None] * norm_k[None, :]
+        qk = qk * norm_q[:, None] * norm_k[None, :]
 
         until = tl.cumsum(g_here, axis=0)
         decay = tl.exp(_spans(g_here, row, column))
@@ -440,9 +472,21 @@ def preview_delta(
             back = _unit_upper_inverse(system, row, column, W) * beta_here[None, :]
             total += _dot_output(tl.where(row < column, qk * tl.exp(between), 0.0), back, PRECISION)
 
-        turned = tl.trans(S)
-        known = _dot_output(k_here.to(tl.float32), turned, PRECISION) * (tl.exp(until) * norm_k)[:, None]
-        read = _dot_output(q_here.to(tl.float32), turned, PRECISION) * (reach * norm_q)[:, None]
+        if BS >= BK:
+            turned = tl.trans(S)
+            keys = tl.arange(0, BK)
+            known = _dot_output(_load_rows(k, k_token, index, length, keys, K).to(tl.float32), turned, PRECISION)
+            read = _dot_output(_load_rows(q, q_token, index, length, keys, K).to(tl.float32), turned, PRECISION)
+        else:
+            known = tl.zeros([W, BV], tl.float32)
+            read = tl.zeros([W, BV], tl.float32)
+            for start in range(0, BK, BS):
+                keys = start + tl.arange(0, BS)
+                turned = tl.trans(_load_state(state, state_v, state_k, rows, known_rows, keys, K))
+                known += _dot_output(_load_rows(k, k_token, index, length, keys, K).to(tl.float32), turned, PRECISION)
+                read += _dot_output(_load_rows(q, q_token, index, length, keys, K).to(tl.float32), turned, PRECISION)
+        known *= (tl.exp(until) * norm_k)[:, None]
+        read *= (reach * norm_q)[:, None]
         read += _dot_output(total, values, PRECISION) - _dot_output(forward, known, PRECISION)
         write = o + first * o_token + wide_head * o_head + row.to(tl.int64) * o_token + rows[None, :]
         tl.store(write, read.to(o.dtype.element_ty), mask=present[:, None] & (rows < V)[None, :])

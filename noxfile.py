@@ -155,10 +155,17 @@ def test_nvidia(session: nox.Session) -> None:
 
 @nox.session(name="test-jit")
 def test_jit(session: nox.Session) -> None:
-    """Test the Triton JIT's front: compiles for every target with no device, the cache's faults, the commands."""
-    session.install("--quiet", "-c", CONSTRAINTS, "pytest", "pytest-xdist", "numpy", "torch", "triton")
+    """Test the Triton JIT's front, with no device, and the Triton kernels in Triton's interpreter (`-- --full`: all cases)."""
+    arguments = list(session.posargs)
+    selection = ["-m", "smoke"]
+    if "--full" in arguments:
+        arguments.remove("--full")
+        selection = []
+    session.install("--quiet", "-c", CONSTRAINTS, "pytest", "pytest-xdist", "numpy", "ml_dtypes", "torch", "triton")
     install_wheels(session, "core", "cpu")
-    session.run("python", "-m", "pytest", "-n", "2", "tests/jit", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "2", "tests/jit", *arguments)
+    # Processes of their own: whether Triton interprets is settled when it is imported.
+    session.run("python", "-m", "pytest", "-n", "2", *selection, "tests/triton_kernels")
 
 
 @nox.session(name="jit-bundle")
@@ -214,8 +221,6 @@ def test_hygon(session: nox.Session) -> None:
     session.run(*pytest, "-m", "smoke", "tests/hygon", "tests/driver", "tests/packaging")
     # Every kernel, executed at 64 lanes; with --full at 32 as well.
     session.run(*pytest, "tests/simt", *([] if full else ["-k", "64 or harness or bad or macro"]))
-    if Path("tests/triton").is_dir():
-        session.run(*pytest, "-m", "smoke", "tests/triton")
     # What needs a card: each skip with its reason, and how many.
     session.run(*pytest, "-m", "smoke", "-k", "hygon", "tests/ops")
     session.run(*pytest, "tests/gpu")

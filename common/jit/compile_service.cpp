@@ -1,0 +1,109 @@
+#include "compile_service.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "common/device/failure.hpp"
+
+extern char** environ;
+
+namespace clover::jit {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& what) {
+  throw device::Failure(CLOVER_COMPILE_ERROR, what);
+}
+
+// An unlinked temporary file. The child's text, bytes and messages go through files: whatever their size, neither side
+// can wait for the other, and a child that does not read its input raises no SIGPIPE here.
+class Scratch {
+ public:
+  Scratch() : file_(std::tmpfile()) {
+    if (file_ == nullptr) fail(std::string("cannot make a temporary file for the compiler: ") + std::strerror(errno));
+    fcntl(fileno(file_), F_SETFD, FD_CLOEXEC);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() { std::fclose(file_); }
+
+  int descriptor() const { return fileno(file_); }
+
+  void write(const std::string& text) {
+    if (std::fwrite(text.data(), 1, text.size(), file_) != text.size() || std::fflush(file_) != 0) {
+      fail(std::string("cannot write the request for the compiler: ") + std::strerror(errno));
+    }
+    std::rewind(file_);
+  }
+
+  std::string read() {
+    std::rewind(file_);
+    std::string text;
+    char buffer[65536];
+    while (const size_t got = std::fread(buffer, 1, sizeof buffer, file_)) text.append(buffer, got);
+    return text;
+  }
+
+ private:
+  std::FILE* file_;
+};
+
+std::string last_line(std::string text) {
+  text.erase(text.find_last_not_of(" \r\n") + 1);
+  return text.substr(text.find_last_of('\n') + 1);
+}
+
+}  // namespace
+
+Mode mode() {
+  const char* text = std::getenv("CLOVER_OPS_JIT");
+  const std::string value = text == nullptr ? "" : text;
+  if (value.empty() || value == "on") return Mode::kOn;
+  if (value == "bundle") return Mode::kBundle;
+  if (value == "off") return Mode::kOff;
+  throw device::Failure(CLOVER_INVALID_ARGUMENT, "CLOVER_OPS_JIT must be off, bundle or on, got `" + value + "`");
+}
+
+std::string compile(const std::string& request, const std::string& kernels) {
+  const char* chosen = std::getenv("CLOVER_OPS_PYTHON");
+  const std::string python = chosen == nullptr || *chosen == '\0' ? "python3" : chosen;
+  const char* const arguments[] = {python.c_str(), "-m", "clover_ops.jit", "compile", "--kernels", kernels.c_str(),
+                                   "--request",    "-",  "--artifact",     "-",       nullptr};
+  Scratch input, output, errors;
+  input.write(request);
+
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, input.descriptor(), 0);
+  posix_spawn_file_actions_adddup2(&actions, output.descriptor(), 1);
+  posix_spawn_file_actions_adddup2(&actions, errors.descriptor(), 2);
+  pid_t child = 0;
+  const int error = posix_spawnp(&child, python.c_str(), &actions, nullptr, const_cast<char**>(arguments), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) {
+    fail("cannot run `" + python + "` to compile a kernel: " + std::strerror(error) +
+         "; CLOVER_OPS_PYTHON names the Python to use");
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) fail(std::string("the compiler's exit status was lost: ") + std::strerror(errno));
+  }
+  const std::string said = last_line(errors.read());
+  const std::string reason = said.empty() ? "it gave no reason" : said;
+  if (WIFSIGNALED(status)) {
+    fail("the compiler `" + python + "` ended by signal " + std::to_string(WTERMSIG(status)) + ": " + reason);
+  }
+  if (WEXITSTATUS(status) != 0) {
+    fail("the compiler `" + python + "` exited with " + std::to_string(WEXITSTATUS(status)) + ": " + reason);
+  }
+  return output.read();
+}
+
+}  // namespace clover::jit

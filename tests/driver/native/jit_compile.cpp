@@ -1,0 +1,20 @@
+// The compile service alone: the mode, or the artifact of the request `text` for the kernels in `folder`.
+#include <cstdio>
+#include <string>
+
+#include "common/device/failure.hpp"
+#include "common/jit/compile_service.hpp"
+
+int main(int argc, char**) {
+  try {
+    const auto mode = clover::jit::mode();
+    if (argc == 1) {
+      std::printf("%d", static_cast<int>(mode));
+    } else {
+      const std::string bytes = clover::jit::compile("text\n", "a folder; $HOME");
+      std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+    }
+  } catch (const clover::device::Failure& failure) {
+    std::printf("%d %s", failure.status(), failure.what());
+  }
+}

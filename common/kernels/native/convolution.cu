@@ -98,67 +98,32 @@ __device__ __forceinline__ bool run_is_inside(const ConvParams& p, int64_t first
          first + kConvTokens <= sequence.begin + sequence.length;
 }
 
-template <class T>
-__device__ __forceinline__ Taps load_taps(const ConvParams& p, int64_t channel) {
-  Taps taps;
-  load_floats(static_cast<const T*>(p.weight) + channel * kConvTaps, taps.weight);
-#pragma unroll
-  for (int c = 0; c < kConvGroup; ++c) taps.bias[c] = 0.0f;
-  if (p.bias != nullptr) load_floats(static_cast<const T*>(p.bias) + channel, taps.bias);
-  return taps;
-}
-
-// The inputs of kRows tokens.
-template <class T, int kRows>
-__device__ __forceinline__ void load_inputs(const ConvParams& p, int64_t first, int64_t channel,
-                                            T (&raw)[kRows][kConvGroup]) {
-  const T* x = static_cast<const T*>(p.x) + first * p.x_token + channel;
-#pragma unroll
-  for (int i = 0; i < kRows; ++i) load_elements(x + i * p.x_token, raw[i]);
-}
-
-// The common case of a long sequence: inputs are asked for before it is known whether this is one, and ahead of their
-// use. False where it is not.
+// The common case of a long sequence: all inputs are asked for at once, and before it is known whether this is one.
+// False where it is not.
 template <class T, class Y>
-__device__ __forceinline__ bool convolve_run(const ConvParams& p, int64_t first, int64_t channel) {
-  constexpr int kPast = kConvTaps - 1;
-  if (p.run != kConvTokens || first < kPast || first + kConvTokens > p.tokens) return false;
-  T past[kPast][kConvGroup], ahead[kConvStep][kConvGroup];
-  load_inputs(p, first - kPast, channel, past);
-  load_inputs(p, first, channel, ahead);
-  const bool inside = run_is_inside(p, first);
-  const Taps taps = load_taps<T>(p, channel);
-  if (!inside) return false;
-  float z[kPast + kConvStep][kConvGroup];
+__device__ __forceinline__ bool convolve_run(const ConvParams& p, const Taps& taps, int64_t first, int64_t channel) {
+  constexpr int kInputs = kConvTokens + kConvTaps - 1;
+  if (p.run != kConvTokens || first < kConvTaps - 1 || first + kConvTokens > p.tokens) return false;
+  T raw[kInputs][kConvGroup];
+  const T* x = static_cast<const T*>(p.x) + (first - (kConvTaps - 1)) * p.x_token + channel;
 #pragma unroll
-  for (int i = 0; i < kPast; ++i) {
+  for (int i = 0; i < kInputs; ++i) load_elements(x + i * p.x_token, raw[i]);
+  if (!run_is_inside(p, first)) return false;
+  float z[kInputs][kConvGroup];
 #pragma unroll
-    for (int c = 0; c < kConvGroup; ++c) z[i][c] = to_float(past[i][c]);
+  for (int i = 0; i < kInputs; ++i) {
+#pragma unroll
+    for (int c = 0; c < kConvGroup; ++c) z[i][c] = to_float(raw[i][c]);
   }
-#pragma unroll 1
-  for (int step = 0; step < kConvTokens; step += kConvStep) {
 #pragma unroll
-    for (int i = 0; i < kConvStep; ++i) {
-#pragma unroll
-      for (int c = 0; c < kConvGroup; ++c) z[kPast + i][c] = to_float(ahead[i][c]);
-    }
-    if (step + kConvStep < kConvTokens) load_inputs(p, first + step + kConvStep, channel, ahead);
-#pragma unroll
-    for (int i = 0; i < kConvStep; ++i)
-      store_output<Y>(p, taps, z[i], z[i + 1], z[i + 2], z[i + 3], first + step + i, channel);
-#pragma unroll
-    for (int i = 0; i < kPast; ++i) {
-#pragma unroll
-      for (int c = 0; c < kConvGroup; ++c) z[i][c] = z[kConvStep + i][c];
-    }
-  }
+  for (int t = 0; t < kConvTokens; ++t)
+    store_output<Y>(p, taps, z[t], z[t + 1], z[t + 2], z[t + 3], first + t, channel);
   return true;
 }
 
 // Any run, token by token; the inputs of the tokens before stay in registers.
 template <class T, class Y>
-__device__ CLOVER_NOINLINE void convolve_steps(const ConvParams& p, int64_t first, int64_t channel) {
-  const Taps taps = load_taps<T>(p, channel);
+__device__ __forceinline__ void convolve_steps(const ConvParams& p, const Taps& taps, int64_t first, int64_t channel) {
   float window[kConvTaps][kConvGroup];
   for_each_token(p, first, [&](const Sequence& sequence, int64_t slot, int64_t t, bool goes_on) {
 #pragma unroll
@@ -189,7 +154,12 @@ __device__ __forceinline__ void convolve_groups(const ConvParams& p) {
       column = (block - row * tiles) * kConvColumns + threadIdx.x % kConvColumns;
     }
     const int64_t channel = column * kConvGroup;
-    if (!convolve_run<T, Y>(p, group * p.run, channel)) convolve_steps<T, Y>(p, group * p.run, channel);
+    Taps taps;
+    load_floats(static_cast<const T*>(p.weight) + channel * kConvTaps, taps.weight);
+#pragma unroll
+    for (int c = 0; c < kConvGroup; ++c) taps.bias[c] = 0.0f;
+    if (p.bias != nullptr) load_floats(static_cast<const T*>(p.bias) + channel, taps.bias);
+    if (!convolve_run<T, Y>(p, taps, group * p.run, channel)) convolve_steps<T, Y>(p, taps, group * p.run, channel);
   }
 }
 

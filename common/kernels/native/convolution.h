@@ -8,8 +8,7 @@
 namespace clover::native {
 
 constexpr int kConvGroup = 8;     // channels that a thread handles at once where rows are aligned
-constexpr int kConvTokens = 16;   // tokens that a thread computes one after another, where there are enough of them
-constexpr int kConvStep = 2;      // of them at a time, while the next ones are on their way
+constexpr int kConvTokens = 4;    // tokens that a thread computes one after another, where there are enough of them
 constexpr int kConvColumns = 32;  // groups of channels side by side in a block, if a token's come out even
 constexpr int kConvTaps = 4;      // what the grouped kernels are made for
 
@@ -54,7 +53,7 @@ inline Launch output_launch(const Machine& machine, const ConvParams& p, DType d
                                     : CLOVER_DTYPE_NAMES("clover_portable_conv");
   const int64_t columns = p.channels / (groups ? kConvGroup : 1);
   ConvParams call = p;
-  call.run = p.tokens * columns >= int64_t{kConvTokens} * kBlockThreads * machine.multiprocessors ? kConvTokens : 1;
+  call.run = p.tokens * columns >= int64_t{kConvTokens} * 4 * kBlockThreads * machine.multiprocessors ? kConvTokens : 1;
   const int64_t runs = divide_up(p.tokens, call.run), runs_of_block = kBlockThreads / kConvColumns;
   call.tiled = groups && columns % kConvColumns == 0 && runs % runs_of_block == 0;
   return make_launch(names.of(dtype), loop_blocks(machine, runs * columns), call);

@@ -27,7 +27,8 @@ BLOCK_THREADS = 1024
 ARGUMENT_BYTES = 512  # of a launch, see common/kernels/native/launch.h
 # Per lane, accumulation registers included.
 VECTOR_REGISTERS = {"gfx90a": 512}
-SCALAR_REGISTERS = 104
+# 102 that a kernel can name, and six that the count includes: VCC, FLAT_SCRATCH and XNACK_MASK.
+SCALAR_REGISTERS = 108
 
 
 @dataclass(frozen=True)

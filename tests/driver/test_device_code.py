@@ -172,7 +172,7 @@ def test_embedding(tree):
     assert '{"90a", ImageKind::kBinary, clover_device_code_3, kernels_3, 1, 32, nullptr}' in text
     assert '"sm_80 sm_90 sm_90a compute_90"' in text and '"nvcc 13.0.88"' in text
     values = (tree.root / "out" / "device_code.cmake").read_text()
-    assert "set(clover_device_architectures sm_80;sm_90;sm_90a;compute_90)" in values
+    assert 'set(clover_device_architectures "sm_80;sm_90;sm_90a;compute_90")' in values
     assert "set(clover_device_driver_version 13000)" in values
 
 

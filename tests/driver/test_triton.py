@@ -8,6 +8,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import clover_ops
 import pytest
 from clover_ops import CompileError, DriverError, Unsupported, _core
@@ -399,6 +400,18 @@ def test_preferred_kernel_that_cannot_be_had(tmp_path):
     said = (Path(tmp_path) / "errors").read_text()
     assert said.count("which the tuned table prefers, is passed over") == 1 and "/nowhere/python" in said
     assert kernels_of(lambda: commit(128, slot=-1)) == list(CHUNKED)  # from the bundle
+
+
+@on_each_backend()
+def test_prebuild_for_a_device(tmp_path):
+    """The plugin loads, or compiles, its own code first; then the device's target is compiled for."""
+    from clover_ops.cli import jit
+
+    use_cache(tmp_path)
+    assert jit._target_of(DEVICE) == {"nvidia": "cuda:90", "hygon": "hip:gfx906:sramecc+:xnack-"}[BACKEND]
+    with pytest.raises(click.UsageError, match="no operator with Triton kernels 'nothing'"):
+        jit.jit(["prebuild", "--device", DEVICE, "--op", "nothing"], standalone_mode=False)
+    assert standin().calls(LOAD) > 0
 
 
 @pytest.mark.smoke

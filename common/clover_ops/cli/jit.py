@@ -308,7 +308,9 @@ def _planned(chosen: list[Any], targets: Iterable[str]) -> list[Any]:
 
 def _target_of(device: str) -> str:
     """A device's target, as its plugin tells it: `hip:gfx906:sramecc+:xnack-`."""
-    kind, index = clover_ops._api._device(device)
+    from clover_ops import _api
+
+    kind, index = _api._device(device)
     family, name = {2: ("cuda", "cuda"), 10: ("hip", "rocm")}.get(kind, ("", ""))
     for plugin in clover_ops.describe()["plugins"]:
         if found := re.search(r", architecture ([^,]+),", plugin["details"].get(f"{name}:{index}", "")):

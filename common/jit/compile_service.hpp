@@ -15,11 +15,12 @@ Mode mode();
 // that is empty too, python3.
 void set_python(const std::string& path);
 
-// An artifact's bytes, made by `-m clover_ops.jit compile` from a request's text and the kernels' sources in `kernels`. Throws CLOVER_COMPILE_ERROR with the reason that the child gave. Nothing in them is checked
-// here.
+// An artifact's bytes, made by `-m clover_ops.jit compile` from a request's text and the kernels' sources in `kernels`.
+// Throws CLOVER_COMPILE_ERROR with the reason that the child gave. Nothing in them is checked here.
 std::string compile(const std::string& request, const std::string& kernels);
 
-// The lines that tell this Triton from others in an artifact's identity. Throws CLOVER_COMPILE_ERROR where there is none.
+// The lines that tell this Triton from others in an artifact's identity. Throws CLOVER_COMPILE_ERROR where there is
+// none.
 std::string toolchain();
 
 }  // namespace clover::jit

@@ -36,8 +36,8 @@ struct KernelRow {
   std::string source;  // digest of its sources
   std::vector<Parameter> parameters;
   std::vector<std::string> constants;  // names of the constexprs
-  std::vector<Config> configs;         // candidates for this plugin's devices; the first is taken where nothing is tuned
-  int64_t scratch_bytes = 0;           // the most that a compiled one may ask for, for each program
+  std::vector<Config> configs;  // candidates for this plugin's devices; the first is taken where nothing is tuned
+  int64_t scratch_bytes = 0;    // the most that a compiled one may ask for, for each program
 };
 
 // Generated.

@@ -1,6 +1,6 @@
-// One launch of a Triton kernel, as a provider plans it: arguments, constexprs, grid. What is known of an argument's value
-// (divisible by 16, equal to 1) makes the kernel that is asked for, by one rule: pointers to floats and 64-bit integers
-// are specialised, nothing else is. `spec` of [[kernel.bundle]] in kernels.toml follows it.
+// One launch of a Triton kernel, as a provider plans it: arguments, constexprs, grid. What is known of an argument's
+// value (divisible by 16, equal to 1) makes the kernel that is asked for, by one rule: pointers to floats and 64-bit
+// integers are specialised, nothing else is. `spec` of [[kernel.bundle]] in kernels.toml follows it.
 #pragma once
 
 #include <array>

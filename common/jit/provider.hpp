@@ -130,11 +130,11 @@ class TritonProvider {
 }  // namespace clover::jit
 
 // At namespace scope outside any namespace; `Operator` may be qualified.
-#define CLOVER_TRITON_PROVIDER(op_name, Operator)                                                             \
-  namespace {                                                                                                 \
-  using clover_triton_##op_name =                                                                             \
-      ::clover::jit::TritonProvider<Operator, clover_##op_name##_args, clover_##op_name##_dims>;              \
-  }                                                                                                           \
-  CLOVER_PREPARED_PROVIDER(op_name, 10, "triton", clover_triton_##op_name::accept,                            \
-                           clover_triton_##op_name::workspace_bytes, clover_triton_##op_name::run,            \
+#define CLOVER_TRITON_PROVIDER(op_name, Operator)                                                  \
+  namespace {                                                                                      \
+  using clover_triton_##op_name =                                                                  \
+      ::clover::jit::TritonProvider<Operator, clover_##op_name##_args, clover_##op_name##_dims>;   \
+  }                                                                                                \
+  CLOVER_PREPARED_PROVIDER(op_name, 10, "triton", clover_triton_##op_name::accept,                 \
+                           clover_triton_##op_name::workspace_bytes, clover_triton_##op_name::run, \
                            clover_triton_##op_name::prepare)

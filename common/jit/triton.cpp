@@ -28,7 +28,8 @@ std::vector<std::pair<std::string, std::string>> targets_of(const device::Device
   if constexpr (Driver::kCuda) {
     const int capability = device.machine().compute_capability;
     const int lowest = capability / 10 == 8 ? 80 : capability;
-    for (int one = capability; one >= lowest; --one) targets.emplace_back(target_text(std::to_string(one), warp_size), "");
+    for (int one = capability; one >= lowest; --one)
+      targets.emplace_back(target_text(std::to_string(one), warp_size), "");
   } else {
     const std::string target = target_text(device.architecture(), warp_size);
     if (!device.features().empty()) targets.emplace_back(target, device.features().substr(1));
@@ -168,7 +169,8 @@ Triton::Loaded Triton::load(const Artifact& artifact, const std::string& where) 
   if (shared > static_cast<uint64_t>(device_.machine().shared_bytes_optin))
     refuse(std::to_string(shared) + " bytes of shared memory; " + device_name(device_.ordinal()) + " has " +
            std::to_string(device_.machine().shared_bytes_optin));
-  if (artifact.number("profile_scratch_bytes") != 0) refuse("it was compiled for profiling; no memory is set aside for that");
+  if (artifact.number("profile_scratch_bytes") != 0)
+    refuse("it was compiled for profiling; no memory is set aside for that");
 
   const std::string which = "for " + where + " (" + artifact.text("target") + ") on " + device_name(device_.ordinal());
   const device::RelaxedCapture relaxed;
@@ -176,14 +178,16 @@ Triton::Loaded Triton::load(const Artifact& artifact, const std::string& where) 
   check("ModuleLoadData", Driver::ModuleLoadData(&loaded, artifact.binary.data()), which);
   Loaded kernel;
   try {
-    check("ModuleGetFunction", Driver::ModuleGetFunction(&kernel.function, loaded, artifact.text("symbol").c_str()), which);
+    check("ModuleGetFunction", Driver::ModuleGetFunction(&kernel.function, loaded, artifact.text("symbol").c_str()),
+          which);
     check("FuncSetAttribute",
           Driver::FuncSetAttribute(kernel.function, driver::kFuncAttributeMaxDynamicSharedSizeBytes,
                                    static_cast<int>(shared)),
           which);
     check_parameters(artifact, kernel.function, where);
     int most = 0;
-    if (Driver::FuncGetAttribute(&most, driver::kFuncAttributeMaxThreadsPerBlock, kernel.function) == driver::kSuccess &&
+    if (Driver::FuncGetAttribute(&most, driver::kFuncAttributeMaxThreadsPerBlock, kernel.function) ==
+            driver::kSuccess &&
         most > 0 && threads > static_cast<uint64_t>(most))
       refuse("a block of " + std::to_string(threads) + " threads; its registers allow " + std::to_string(most));
   } catch (...) {
@@ -200,8 +204,9 @@ Triton::Loaded Triton::load(const Artifact& artifact, const std::string& where) 
 void Triton::check_launch(const Launch& launch, const Loaded& loaded) const {
   for (int axis = 0; axis < 3; ++axis)
     if (launch.grid[axis] > static_cast<uint32_t>(device_.limits().grid[axis]))
-      throw Failure(CLOVER_INTERNAL, "kernel " + launch.row().name + ": a grid of " + std::to_string(launch.grid[axis]) +
-                                         " programs on axis " + std::to_string(axis) + "; it takes up to " +
+      throw Failure(CLOVER_INTERNAL, "kernel " + launch.row().name + ": a grid of " +
+                                         std::to_string(launch.grid[axis]) + " programs on axis " +
+                                         std::to_string(axis) + "; it takes up to " +
                                          std::to_string(device_.limits().grid[axis]));
   if (loaded.scratch_bytes > 0 && launch.scratch == nullptr)
     throw Failure(CLOVER_INTERNAL, "kernel " + launch.row().name + ": no scratch memory is set aside for it");
@@ -219,7 +224,7 @@ void Triton::run(const Launch* launches, int count, driver::Stream stream) {
     if (launches[i].programs() == 0) continue;  // nothing to do
     const void* addresses[Launch::kMaxArguments + 2];
     launches[i].arguments(addresses);
-    const uint32_t(&grid)[3] = launches[i].grid;
+    const uint32_t (&grid)[3] = launches[i].grid;
     const driver::Status status =
         Driver::LaunchKernel(loaded[i]->function, grid[0], grid[1], grid[2], loaded[i]->threads, 1, 1,
                              loaded[i]->shared_bytes, stream, const_cast<void**>(addresses), nullptr);

@@ -32,8 +32,8 @@ class Triton {
   // the stream is being captured it does nothing.
   void prepare(const Launch& launch, driver::Stream stream);
 
-  // Puts launches on a stream, all or nothing as far as can be told beforehand. A kernel that is not loaded yet is loaded
-  // first; while the stream is being captured it is refused.
+  // Puts launches on a stream, all or nothing as far as can be told beforehand. A kernel that is not loaded yet is
+  // loaded first; while the stream is being captured it is refused.
   void run(const Launch* launches, int count, driver::Stream stream);
 
   // Loads what the bundle has for this device, so that it can be captured.

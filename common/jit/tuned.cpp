@@ -31,8 +31,8 @@ std::vector<std::string> split(const std::string& line) {
 Constant value_from(const std::string& text, const std::string& word) {
   if (text == "true" || text == "false") return {text == "true", true};
   const size_t digits = text[0] == '-' ? 1 : 0;
-  const bool number = text.size() > digits && text.size() < 19 &&
-                      text.find_first_not_of("0123456789", digits) == std::string::npos;
+  const bool number =
+      text.size() > digits && text.size() < 19 && text.find_first_not_of("0123456789", digits) == std::string::npos;
   if (!number) fail("`" + word + "`: the value must be an integer, true or false");
   return {std::stoll(text), false};
 }

@@ -203,7 +203,12 @@ class Dispatcher {
     json.open('{').key("op").value(std::string(call_.op->name));
     json.key("device").value(device_text(call_.device_type, call_.device_id));
     json.key("backend").value(std::string(chosen.plugin->name)).key("slot").value(int64_t{chosen.provider->slot});
-    json.key("provider").value(std::string(chosen.provider->name)).key("by").value(std::string(by)).key("dims").open('{');
+    json.key("provider")
+        .value(std::string(chosen.provider->name))
+        .key("by")
+        .value(std::string(by))
+        .key("dims")
+        .open('{');
     for (int32_t i = 0; i < call_.op->symbols.count; ++i) json.key(call_.op->symbols[i]).value(call_.dims[i]);
     json.close('}').close('}');
     std::fprintf(stderr, "clover-ops: %s\n", json.text().c_str());

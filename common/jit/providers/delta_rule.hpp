@@ -9,7 +9,14 @@ namespace clover::jit {
 template <class Args>
 struct DeltaTensors {
   explicit DeltaTensors(const Args& a)
-      : q(a.q), k(a.k), v(a.v), o(a.o), g(a.g), beta(a.beta), state(a.state), cu_seqlens(a.cu_seqlens),
+      : q(a.q),
+        k(a.k),
+        v(a.v),
+        o(a.o),
+        g(a.g),
+        beta(a.beta),
+        state(a.state),
+        cu_seqlens(a.cu_seqlens),
         initial(a.initial_state_indices) {}
 
   device::View<3> q, k, v, o;

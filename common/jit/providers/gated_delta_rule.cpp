@@ -14,7 +14,10 @@ struct GatedDeltaRule {
     const auto group = static_cast<int32_t>(d.HV / d.H), tokens = static_cast<int32_t>(d.T);
     const auto scale = static_cast<float>(a.scale);
     const auto fix = [&](Launch& launch) -> Launch& {
-      return launch.set("K", d.K).set("BK", power_of_two(d.K)).set("SHORT", kDeltaShort).set_flag("L2NORM", a.l2norm != 0)
+      return launch.set("K", d.K)
+          .set("BK", power_of_two(d.K))
+          .set("SHORT", kDeltaShort)
+          .set_flag("L2NORM", a.l2norm != 0)
           .set("PRECISION", delta_precision(data));
     };
 

@@ -12,7 +12,8 @@ struct PreviewGatedDeltaRule {
   static const char* plan(Triton& triton, const clover_preview_gated_delta_rule_args& a,
                           const clover_preview_gated_delta_rule_dims& d, Plan* plan) {
     // max_seqlen only guides; T alone bounds what a sequence may be.
-    if (d.T > 64) return "there are more than 64 tokens: the kernel holds one sequence of up to 64, and T alone bounds it";
+    if (d.T > 64)
+      return "there are more than 64 tokens: the kernel holds one sequence of up to 64, and T alone bounds it";
     if (const char* why = delta_limits(d)) return why;
     const DeltaTensors t(a);
     const char* data = data_name(a.q);

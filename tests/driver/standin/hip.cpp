@@ -1,7 +1,8 @@
 // A stand-in for HIP's driver library, under whatever name the test gives it. STANDIN_DEVICES lists architectures,
 // STANDIN_NUMBERING says how attributes are numbered: `new`, `old` (before HIP 4.3) or `other`; STANDIN_WARP the lanes,
-// STANDIN_THREADS the threads of a block that a kernel's registers allow. Compiled with OLDER it lacks what older releases lack, with OMIT_CAPTURE a function that Clover cannot do without.
-// Its code objects are real ones, or text: "HSACO <architecture> <kernel>...".
+// STANDIN_THREADS the threads of a block that a kernel's registers allow. Compiled with OLDER it lacks what older
+// releases lack, with OMIT_CAPTURE a function that Clover cannot do without. Its code objects are real ones, or text:
+// "HSACO <architecture> <kernel>...".
 #include <elf.h>
 
 #include "control.hpp"

@@ -96,6 +96,19 @@ def take_folder(arguments: list[str], option: str) -> Path | None:
     return folder
 
 
+def compile_bundle(session: nox.Session, name: str, *options: str) -> None:
+    """A backend's Triton kernels, beside its device code. Triton is not installed where nothing is missing."""
+    command = (
+        "python", "-m", "clover_ops.jit", "bundle", "--kernels", "common/kernels/triton", "--targets-from",
+        f"backends/{name}/bundle.toml", "--output", f"build/device-code/{name}/bundle", *options,
+    )  # fmt: skip
+    source = {"PYTHONPATH": "common"}
+    session.install("--quiet", "click", "tomli")
+    if session.run(*command, "--missing", env=source, silent=True).strip() != "0":
+        session.install("--quiet", "-c", CONSTRAINTS, "triton")
+        session.run(*command, env=source)
+
+
 @nox.session(name="build-cpu")
 def build_cpu(session: nox.Session) -> None:
     """Build the core and CPU wheels into dist/."""
@@ -133,6 +146,7 @@ def device_code_nvidia(session: nox.Session) -> None:
         parts = ("nvcc", "crt", "nvvm", "runtime", "cccl")
         session.install("--quiet", *(f"nvidia-{'' if p == 'nvvm' else 'cuda-'}{p}==13.0.*" for p in parts))
     session.run("python", "ci/build_device_code.py", "nvidia")
+    compile_bundle(session, "nvidia")
 
 
 @nox.session(name="build-nvidia")
@@ -170,17 +184,11 @@ def test_jit(session: nox.Session) -> None:
 
 @nox.session(name="jit-bundle")
 def jit_bundle(session: nox.Session) -> None:
-    """Compile the bundle of a backend's Triton kernels (`-- nvidia`) into build/jit/<backend>; further options pass on."""
+    """Compile a backend's Triton kernels ahead of time (`-- nvidia`), into build/device-code/<backend>/bundle."""
     name, *options = session.posargs or ["nvidia"]
-    targets = Path("backends", name, "bundle.toml")
-    if not targets.is_file():
-        session.error(f"backend {name!r} has no {targets}")
-    session.install("--quiet", "-c", CONSTRAINTS, "triton")
-    install_wheels(session, "core")
-    session.run(
-        "python", "-m", "clover_ops.jit", "bundle", "--kernels", "common/kernels/triton", "--targets-from", str(targets),
-        "--output", f"build/jit/{name}", *options,
-    )  # fmt: skip
+    if not Path("backends", name, "bundle.toml").is_file():
+        session.error(f"backend {name!r} has no bundle.toml")
+    compile_bundle(session, name, *options)
 
 
 @nox.session(name="test-toy-backend")
@@ -196,6 +204,7 @@ def device_code_hygon(session: nox.Session) -> None:
     """Compile the HIP kernels into build/device-code/hygon, with DTK_ROOT's hipcc or the one on PATH (Debian's)."""
     session.install("--quiet", "tomli", *CODE_OBJECTS)
     session.run("python", "ci/build_device_code.py", "hygon", *session.posargs)
+    compile_bundle(session, "hygon")
 
 
 @nox.session(name="build-hygon")
@@ -216,6 +225,7 @@ def test_hygon(session: nox.Session) -> None:
         arguments.remove("--full")
     session.install("--quiet", "-c", CONSTRAINTS, *TESTS, *CODE_OBJECTS, "tomli")
     session.run("python", "ci/build_device_code.py", "hygon")
+    compile_bundle(session, "hygon")
     install_wheels(session, "core", "cpu", "hygon")
     pytest = ("python", "-m", "pytest", "-n", "auto", "-q", "-rs", *arguments)
     session.run(*pytest, "-m", "smoke", "tests/hygon", "tests/driver", "tests/packaging")
@@ -234,6 +244,7 @@ def check_dtk(session: nox.Session) -> None:
     session.install("--quiet", "-c", CONSTRAINTS, *TESTS, *CODE_OBJECTS, "tomli")
     session.run("python", "ci/check_dtk.py")
     session.run("python", "ci/build_device_code.py", "hygon")
+    compile_bundle(session, "hygon")
     install_wheels(session, "core", "cpu", "hygon")
     session.run("python", "-m", "pytest", "-q", "-rs", "-m", "smoke", "tests/hygon", "tests/driver", *session.posargs)
 

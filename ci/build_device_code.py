@@ -154,7 +154,7 @@ def main() -> int:
     write_record(output, toolchain, entries, complete=True)
     wanted = {entry["file"] for entry in entries} | {embed.RECORD}
     for path in output.iterdir():
-        if path.name not in wanted:
+        if path.name not in wanted and not path.is_dir():  # a folder: the bundle of Triton kernels
             path.unlink()
     size = sum(entry["bytes"] for entry in entries)
     print(f"{len(entries)} objects, {size / 1e6:.2f} MB: {output / embed.RECORD}", flush=True)

@@ -56,7 +56,9 @@ def _load() -> None:
 
         _discovery.rebuild_if_editable("clover_ops", sys.modules["clover_ops"].__spec__)
         library = package_dir() / "lib"
-        ctypes.CDLL(str(library / "libclover_ops.so"))
+        core = ctypes.CDLL(str(library / "libclover_ops.so"))
+        # Kernels are compiled by the Python that runs, whose packages are at hand, not by whichever one PATH has.
+        core.clover_set_python(os.fsencode(sys.executable or ""))
         ctypes.CDLL(str(library / "libclover_ops_ffi.so"))
         for kind, error in KINDS.items():
             tvm_ffi.register_error(kind, error)

@@ -10,9 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
+#include "own_folder.hpp"
 #include "sha256.hpp"
 
 namespace clover::device {
@@ -80,11 +79,12 @@ std::string CodeCache::path(const std::string& identity, const char* ending) con
   return folder_ + "/" + identity + ending;
 }
 
+std::string CodeCache::read(const std::string& identity) const {
+  return unusable_.empty() ? read_file(path(identity, ".clvk")) : "";
+}
+
 std::string CodeCache::load(const std::string& identity, const std::string& header) const {
-  if (!unusable_.empty()) return "";
-  std::ifstream file(path(identity, ".clvk"), std::ios::binary);
-  if (!file) return "";
-  const std::string found{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::string found = read(identity);
   const size_t fixed = std::strlen(kMagic) + 4 + header.size() + 8;
   if (found.size() < fixed + kDigestBytes) return "";
   const std::string code = found.substr(fixed, found.size() - fixed - kDigestBytes);

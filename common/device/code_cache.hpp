@@ -20,6 +20,9 @@ class CodeCache {
   // Why nothing can be kept there, or an empty text.
   const std::string& unusable() const { return unusable_; }
 
+  // The file of this identity, whatever it holds; empty when there is none.
+  std::string read(const std::string& identity) const;
+
   // The code that was stored under this identity with exactly this header; empty when there is none.
   std::string load(const std::string& identity, const std::string& header) const;
 

@@ -2,31 +2,21 @@
 
 #include <string>
 
+#include "capture.hpp"
+
 namespace clover::device {
 namespace {
 
 std::atomic<size_t> all_loaded_modules{0};
 
-// While a thread loads a code object, the capture of a stream by another one must not be in its way.
-class RelaxedCapture {
- public:
-  RelaxedCapture() { exchange(); }
-  ~RelaxedCapture() { exchange(); }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-
- private:
-  void exchange() {
-    if (Driver::table().ThreadExchangeStreamCaptureMode != nullptr)
-      Driver::table().ThreadExchangeStreamCaptureMode(&mode_);
-  }
-  int mode_ = driver::kCaptureModeRelaxed;
-};
-
 }  // namespace
 
 size_t loaded_module_count() {
   return all_loaded_modules.load();
+}
+
+void count_loaded_module() {
+  ++all_loaded_modules;
 }
 
 Kernels::Kernels(const Device& device) : device_(device) {
@@ -63,14 +53,7 @@ const Kernel& Kernels::find(const char* name, driver::Stream stream) {
                                             device_name(device_.ordinal()) + " (" + device_.label() +
                                             ", architecture " + device_.architecture() +
                                             "); the plugin holds: " + code_objects().architectures);
-  int capturing = 0;
-  check("StreamIsCapturing", Driver::table().StreamIsCapturing(stream, &capturing),
-        "before loading kernel " + std::string(name));
-  if (capturing != 0)
-    throw Failure(CLOVER_COMPILE_ERROR, "kernel " + std::string(name) + " is not loaded on " +
-                                            device_name(device_.ordinal()) +
-                                            " and the stream is being captured; call clover::warmup "
-                                            "(clover_ops.warmup in Python) before capture");
+  refuse_in_capture(device_, stream, name, "call clover::warmup (clover_ops.warmup in Python)");
   load(entry.module);
   return *entry.kernel.load(std::memory_order_acquire);
 }
@@ -109,7 +92,7 @@ void Kernels::load(Module* module) {
     if (entry.module == module) entry.kernel.store(&module->kernels[k], std::memory_order_release);
   }
   ++loaded_modules_;
-  ++all_loaded_modules;
+  count_loaded_module();
 }
 
 const void* Kernels::code_of(Module* module) const {

@@ -62,5 +62,6 @@ class Kernels {
 
 // Modules that were loaded on any device; a driver may be replaced only while there are none.
 size_t loaded_module_count();
+void count_loaded_module();
 
 }  // namespace clover::device

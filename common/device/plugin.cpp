@@ -4,6 +4,8 @@
 #include <string>
 
 #include "code_objects.hpp"
+#include "common/jit/compile_service.hpp"
+#include "common/jit/triton.hpp"
 #include "device.hpp"
 #include "kernels.hpp"
 #include "runtime_compiler.hpp"
@@ -50,7 +52,29 @@ int32_t warmup(int32_t ordinal, char* message, uint64_t capacity) {
       ~Scope() { Device::leave(token); }
     } scope{on.enter(nullptr)};
     on.kernels().load_all();
+    jit::Triton::of(on).load_bundle();
   });
+}
+
+int32_t preferred_slot(int32_t ordinal, const clover_sizes* sizes) {
+  int32_t slot = CLOVER_ANY_SLOT;
+  guarded(nullptr, 0, [&] {
+    const jit::TunedTable& tuned = jit::Triton::of(device(ordinal)).tuned();
+    if (!tuned.has_choices()) return;
+    slot = tuned.slot(sizes->op, [&](const std::string& name, jit::Constant* value) {
+      for (uint64_t i = 0; i < sizes->count; ++i) {
+        if (name != sizes->names[i]) continue;
+        *value = {sizes->values[i], false};
+        return true;
+      }
+      return false;
+    });
+  });
+  return slot;
+}
+
+void set_python(const char* path) {
+  jit::set_python(path == nullptr ? "" : path);
 }
 
 std::string driver_version() {
@@ -79,7 +103,8 @@ const char* describe() {
     for (const auto& one : all)
       text += device_name(one->ordinal()) + ": " + one->label() + ", architecture " + one->architecture() +
               one->features() + ", " + std::to_string(one->machine().multiprocessors) + " multiprocessors, " +
-              std::to_string(one->kernels().loaded_modules()) + " code objects loaded\n";
+              std::to_string(one->kernels().loaded_modules()) + " code objects loaded, " +
+              jit::Triton::of(*one).describe() + "\n";
   });
   if (status != CLOVER_OK) text = "driver: " + std::string(message) + "\n";
   return text.c_str();
@@ -103,6 +128,8 @@ const clover_plugin* plugin() {
     entry.copy_to_host = copy_to_host;
     entry.warmup = warmup;
     entry.describe = describe;
+    entry.preferred_slot = preferred_slot;
+    entry.set_python = set_python;
     return entry;
   }();
   return &table;

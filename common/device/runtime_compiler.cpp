@@ -12,11 +12,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <vector>
 
 #include "code_cache.hpp"
 #include "hiprtc.hpp"
+#include "own_folder.hpp"
 #include "sha256.hpp"
 
 extern char** environ;
@@ -25,20 +25,6 @@ namespace clover::device {
 namespace {
 
 const std::vector<std::string> kOptions = {"-std=c++17", "-O3"};
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-// The folder of the library that this code is in.
-std::string own_folder() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0 || info.dli_fname == nullptr) return ".";
-  const std::string path = info.dli_fname;
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
-}
 
 std::string source_of(const Unit& unit) {
   const std::string path = own_folder() + "/hip/" + unit.source;

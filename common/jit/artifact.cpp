@@ -1,8 +1,6 @@
 #include "artifact.hpp"
 
-#include <cstring>
-
-#include "sha256.hpp"
+#include "common/device/sha256.hpp"
 
 namespace clover::jit {
 
@@ -101,8 +99,7 @@ Artifact parse_artifact(std::string_view data, const std::string& where) {
   need(data, binary_at + binary_size, kDigestBytes, where);
 
   const std::string_view body = data.substr(0, data.size() - kDigestBytes);
-  const auto digest = sha256(body);
-  if (body.size() != binary_at + binary_size || std::memcmp(digest.data(), data.data() + body.size(), kDigestBytes)) {
+  if (body.size() != binary_at + binary_size || device::sha256(body) != data.substr(body.size())) {
     damaged(where, "the checksum does not match: the file is damaged");
   }
   return {parse_header(data.substr(header_at, header_size), where), std::string(data.substr(binary_at, binary_size))};

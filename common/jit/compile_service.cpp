@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <vector>
 
 #include "common/device/failure.hpp"
 
@@ -55,9 +57,57 @@ class Scratch {
   std::FILE* file_;
 };
 
+std::mutex python_mutex;
+std::string own_python;  // empty: python3
+
+std::string python() {
+  const char* chosen = std::getenv("CLOVER_OPS_PYTHON");
+  if (chosen != nullptr && *chosen != '\0') return chosen;
+  const std::lock_guard<std::mutex> lock(python_mutex);
+  return own_python.empty() ? "python3" : own_python;
+}
+
 std::string last_line(std::string text) {
   text.erase(text.find_last_not_of(" \r\n") + 1);
   return text.substr(text.find_last_of('\n') + 1);
+}
+
+// What `python -m clover_ops.jit <words>` prints when it reads `text`.
+std::string run(const std::vector<std::string>& words, const std::string& text) {
+  const std::string program = python();
+  std::vector<std::string> command = {program, "-m", "clover_ops.jit"};
+  command.insert(command.end(), words.begin(), words.end());
+  std::vector<char*> arguments;
+  for (std::string& word : command) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  Scratch input, output, errors;
+  input.write(text);
+
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, input.descriptor(), 0);
+  posix_spawn_file_actions_adddup2(&actions, output.descriptor(), 1);
+  posix_spawn_file_actions_adddup2(&actions, errors.descriptor(), 2);
+  pid_t child = 0;
+  const int error = posix_spawnp(&child, program.c_str(), &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) {
+    fail("cannot run `" + program + "` to compile a kernel: " + std::strerror(error) +
+         "; CLOVER_OPS_PYTHON names the Python to use");
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) fail(std::string("the compiler's exit status was lost: ") + std::strerror(errno));
+  }
+  const std::string said = last_line(errors.read());
+  const std::string reason = said.empty() ? "it gave no reason" : said;
+  if (WIFSIGNALED(status)) {
+    fail("the compiler `" + program + "` ended by signal " + std::to_string(WTERMSIG(status)) + ": " + reason);
+  }
+  if (WEXITSTATUS(status) != 0) {
+    fail("the compiler `" + program + "` exited with " + std::to_string(WEXITSTATUS(status)) + ": " + reason);
+  }
+  return output.read();
 }
 
 }  // namespace
@@ -71,39 +121,17 @@ Mode mode() {
   throw device::Failure(CLOVER_INVALID_ARGUMENT, "CLOVER_OPS_JIT must be off, bundle or on, got `" + value + "`");
 }
 
-std::string compile(const std::string& request, const std::string& kernels) {
-  const char* chosen = std::getenv("CLOVER_OPS_PYTHON");
-  const std::string python = chosen == nullptr || *chosen == '\0' ? "python3" : chosen;
-  const char* const arguments[] = {python.c_str(), "-m", "clover_ops.jit", "compile", "--kernels", kernels.c_str(),
-                                   "--request",    "-",  "--artifact",     "-",       nullptr};
-  Scratch input, output, errors;
-  input.write(request);
+void set_python(const std::string& path) {
+  const std::lock_guard<std::mutex> lock(python_mutex);
+  own_python = path;
+}
 
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, input.descriptor(), 0);
-  posix_spawn_file_actions_adddup2(&actions, output.descriptor(), 1);
-  posix_spawn_file_actions_adddup2(&actions, errors.descriptor(), 2);
-  pid_t child = 0;
-  const int error = posix_spawnp(&child, python.c_str(), &actions, nullptr, const_cast<char**>(arguments), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) {
-    fail("cannot run `" + python + "` to compile a kernel: " + std::strerror(error) +
-         "; CLOVER_OPS_PYTHON names the Python to use");
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) fail(std::string("the compiler's exit status was lost: ") + std::strerror(errno));
-  }
-  const std::string said = last_line(errors.read());
-  const std::string reason = said.empty() ? "it gave no reason" : said;
-  if (WIFSIGNALED(status)) {
-    fail("the compiler `" + python + "` ended by signal " + std::to_string(WTERMSIG(status)) + ": " + reason);
-  }
-  if (WEXITSTATUS(status) != 0) {
-    fail("the compiler `" + python + "` exited with " + std::to_string(WEXITSTATUS(status)) + ": " + reason);
-  }
-  return output.read();
+std::string compile(const std::string& request, const std::string& kernels) {
+  return run({"compile", "--kernels", kernels, "--request", "-", "--artifact", "-"}, request);
+}
+
+std::string toolchain() {
+  return run({"toolchain"}, "");
 }
 
 }  // namespace clover::jit

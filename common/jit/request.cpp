@@ -1,6 +1,6 @@
 #include "request.hpp"
 
-#include "sha256.hpp"
+#include "common/device/sha256.hpp"
 
 namespace clover::jit {
 
@@ -23,7 +23,7 @@ std::string Request::text() const {
 }
 
 std::string Request::digest() const {
-  return sha256_hex(text());
+  return device::sha256_hex(text());
 }
 
 std::string Request::passed_types() const {

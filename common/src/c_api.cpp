@@ -164,6 +164,10 @@ int32_t clover_warmup(int32_t device_type, int32_t device_id) {
   return clover::guarded([&] { clover::warmup(device_type, device_id); });
 }
 
+int32_t clover_set_python(const char* path) {
+  return clover::guarded([&] { clover::Registry::instance().set_python(path == nullptr ? "" : path); });
+}
+
 int32_t clover_describe(clover_text_sink sink, void* context) {
   return clover::guarded([&] {
     const std::string text = clover::describe();

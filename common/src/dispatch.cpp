@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,16 @@ bool tracing() {
 bool debugging() {
   static const bool on = environment_switch("CLOVER_OPS_DEBUG");
   return on;
+}
+
+// Integer attributes that a tuned table sees.
+constexpr int kMaxIntegers = 8;
+
+void warn_once(const std::string& text) {
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (said.insert(text).second) std::fprintf(stderr, "clover-ops: %s\n", text.c_str());
 }
 
 // A smaller handle comes from an older caller; what it lacks takes its default.
@@ -140,21 +152,63 @@ class Dispatcher {
     return provider.workspace_bytes == nullptr ? 0 : provider.workspace_bytes(&view_, call_.args, call_.dims);
   }
 
+  // The handle's slot, else what the device's tuned table prefers, else the lowest slot that accepts.
   const ActiveProvider& choose() {
+    if (handle_.provider_slot == CLOVER_ANY_SLOT) {
+      if (const ActiveProvider* p = preferred()) {
+        if (tracing()) trace(*p, "tuned table");
+        return *p;
+      }
+    }
     for (const ActiveProvider* p = first_; p != last_; ++p) {
       if (!wanted(*p) || !accepts(*p)) continue;
-      if (tracing()) trace(*p);
+      if (tracing()) trace(*p, handle_.provider_slot == CLOVER_ANY_SLOT ? "lowest slot" : "handle");
       return *p;
     }
     refuse_all();
   }
 
-  void trace(const ActiveProvider& chosen) {
+  // Null where there is no table, where it names nothing for this call, and where what it names does not take it.
+  const ActiveProvider* preferred() {
+    const clover_plugin* plugin = first_->plugin;
+    if (plugin->preferred_slot == nullptr) return nullptr;
+    const OperatorSpec& op = *call_.op;
+    const char* names[kMaxSymbols + kMaxIntegers];
+    int64_t values[kMaxSymbols + kMaxIntegers];
+    uint64_t count = 0;
+    for (int32_t i = 0; i < op.symbols.count; ++i, ++count) names[count] = op.symbols[i], values[count] = call_.dims[i];
+    for (const AttributeSpec& a : op.attributes) {
+      if (a.type != AttributeType::kInt || count == kMaxSymbols + kMaxIntegers) continue;
+      names[count] = a.name;
+      std::memcpy(&values[count++], call_.args + a.offset, sizeof(int64_t));
+    }
+    const clover_sizes sizes{op.name, count, names, values};
+    const int32_t slot = plugin->preferred_slot(call_.device_id, &sizes);
+    for (const ActiveProvider* p = first_; p != last_; ++p)
+      if (p->plugin == plugin && p->provider->slot == slot) return accepts(*p) && prepared(*p) ? p : nullptr;
+    return nullptr;
+  }
+
+  // A kernel that cannot be had leaves the call to the providers that need none, and that is said.
+  bool prepared(const ActiveProvider& p) {
+    if (p.provider->prepare == nullptr) return true;
+    message_[0] = '\0';
+    if (p.provider->prepare(&view_, call_.args, call_.dims) == CLOVER_OK) return true;
+    warn_once(prefix() + provider_text(p) + ", which the tuned table prefers, is passed over: " + message_);
+    return false;
+  }
+
+  void trace(const ActiveProvider& chosen, const char* by) {
     JsonWriter json;
     json.open('{').key("op").value(std::string(call_.op->name));
     json.key("device").value(device_text(call_.device_type, call_.device_id));
     json.key("backend").value(std::string(chosen.plugin->name)).key("slot").value(int64_t{chosen.provider->slot});
-    json.key("provider").value(std::string(chosen.provider->name)).key("dims").open('{');
+    json.key("provider")
+        .value(std::string(chosen.provider->name))
+        .key("by")
+        .value(std::string(by))
+        .key("dims")
+        .open('{');
     for (int32_t i = 0; i < call_.op->symbols.count; ++i) json.key(call_.op->symbols[i]).value(call_.dims[i]);
     json.close('}').close('}');
     std::fprintf(stderr, "clover-ops: %s\n", json.text().c_str());

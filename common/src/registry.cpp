@@ -118,6 +118,10 @@ void check_plugin(const Manifest& manifest, const clover_plugin* plugin) {
   if (listed != registered) mismatch("its providers are not those that the manifest lists");
 }
 
+void tell_python(const clover_plugin* plugin, const std::string& path) {
+  if (plugin->set_python != nullptr) plugin->set_python(path.c_str());
+}
+
 std::string real_path(const std::string& path) {
   std::error_code error;
   const fs::path canonical = fs::canonical(path, error);
@@ -196,6 +200,7 @@ std::shared_ptr<const PluginRecord> Registry::load_locked(const std::string& man
     record->reason = error.what();
   }
   records_.push_back(record);
+  if (record->plugin != nullptr) tell_python(record->plugin, python_);
   if (record->status == PluginStatus::kActive) rebuild_table();
   return record;
 }
@@ -247,6 +252,13 @@ void Registry::rebuild_table() {
                    [](const ActiveProvider& a, const ActiveProvider& b) { return provider_key(a) < provider_key(b); });
   if (discovered_) current_.store(table.get(), std::memory_order_release);
   tables_.push_back(std::move(table));
+}
+
+void Registry::set_python(const std::string& path) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  python_ = path;
+  for (const auto& record : records_)
+    if (record->plugin != nullptr) tell_python(record->plugin, path);
 }
 
 const ProviderTable& Registry::table() {

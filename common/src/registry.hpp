@@ -45,6 +45,9 @@ class Registry {
   void load(const std::string& manifest_path);
   void discover();
 
+  // Tells every plugin, those that load later too, which Python to compile with.
+  void set_python(const std::string& path);
+
   // The current table; discovers plugins first if nobody has yet.
   const ProviderTable& table();
   std::vector<std::shared_ptr<const PluginRecord>> plugins();
@@ -56,6 +59,7 @@ class Registry {
 
   std::mutex mutex_;
   bool discovered_ = false;
+  std::string python_;
   std::vector<std::shared_ptr<const PluginRecord>> records_;
   std::vector<std::unique_ptr<const ProviderTable>> tables_;  // old ones stay: a call may still be reading one
   std::atomic<const ProviderTable*> current_{nullptr};

@@ -10,6 +10,7 @@ from clover_ops import _core
 
 BACKEND = os.environ.get("STANDIN_BACKEND", "nvidia")
 DEVICE_TYPE, LIBRARY = {"nvidia": (2, "libcuda.so.1"), "hygon": (10, "libamdhip64.so.5")}[BACKEND]
+TRITON = 10  # the first slot of Triton's providers
 _CODES = {"float32": (2, 32), "float16": (2, 16), "bfloat16": (4, 16), "int32": (0, 32), "bool": (6, 8)}
 
 

@@ -1,4 +1,5 @@
-"""`in_process`: a test whose body runs in a process of its own, against the installed plugin and a stand-in driver."""
+"""`in_process` and `on_each_backend`: tests whose bodies run in processes of their own, against the installed plugin and a
+stand-in driver."""
 
 import functools
 import inspect
@@ -27,6 +28,32 @@ def in_process(*macros, driver=True, backend="nvidia", **variables):
             run_child(inspect.getsourcefile(body), body.__name__, environment, arguments.values())
 
         fixtures = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY) for n in (plugin, standin)]
+        own = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in signature.parameters.values()]
+        test.__signature__ = signature.replace(parameters=fixtures + own)
+        test.body = body
+        return test
+
+    return decorate
+
+
+def on_each_backend(**variables):
+    """As in_process, once for each GPU backend; `calls.BACKEND` tells the body which one."""
+
+    def decorate(body):
+        signature = inspect.signature(body)
+
+        @pytest.mark.smoke
+        @pytest.mark.parametrize("backend", FIXTURES)
+        @functools.wraps(body)
+        def test(**arguments):
+            backend, request = arguments.pop("backend"), arguments.pop("request")
+            plugin, standin = FIXTURES[backend]
+            request.getfixturevalue(plugin)
+            folder = request.getfixturevalue(standin)()
+            environment = child_environment(folder, STANDIN_BACKEND=backend, **variables)
+            run_child(inspect.getsourcefile(body), body.__name__, environment, arguments.values())
+
+        fixtures = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY) for n in ("backend", "request")]
         own = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in signature.parameters.values()]
         test.__signature__ = signature.replace(parameters=fixtures + own)
         test.body = body

@@ -11,13 +11,13 @@ from .conftest import ROOT
 
 pytestmark = pytest.mark.smoke
 
-SOURCES = ("artifact", "request", "sha256")
+SOURCES = ("device/sha256", "jit/artifact", "jit/request")
 REQUEST = "f" * 64
 
 
 @pytest.fixture(scope="module")
 def jit_files(compiler):
-    sources = [str(ROOT / "common" / "jit" / f"{name}.cpp") for name in SOURCES]
+    sources = [str(ROOT / "common" / f"{name}.cpp") for name in SOURCES]
     program = compiler("jit_files", "native/jit_files.cpp", *sources, f"-I{ROOT}", f"-I{ROOT / 'common' / 'include'}")
 
     def lines(*arguments):

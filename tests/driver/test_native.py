@@ -11,7 +11,7 @@ from .conftest import ROOT, child_environment
 pytestmark = pytest.mark.smoke
 
 LAYER = ("code_objects", "device", "driver", "kernels", "launcher")
-COMPILER = ("code_cache", "hiprtc", "runtime_compiler", "sha256")
+COMPILER = ("code_cache", "hiprtc", "own_folder", "runtime_compiler", "sha256")
 
 
 def run(program, environment, *arguments):
@@ -132,7 +132,10 @@ def test_shared_layer_on_hip(compiler, hip_library):
     options = ["-DCLOVER_DEVICE_TYPE=CLOVER_ROCM", f"-I{ROOT}", f"-I{ROOT / 'common' / 'include'}"]
     program = compiler("device_layer", "native/device_layer.cpp", *sources, *options)
     devices = "gfx906:sramecc+:xnack-,gfx906:sramecc+:xnack-"
-    run(program, child_environment(hip_library("libamdhip64.so.5").parent, STANDIN_DEVICES=devices))
+    run(
+        program,
+        child_environment(hip_library("libamdhip64.so.5").parent, STANDIN_DEVICES=devices, STANDIN_THREADS="256"),
+    )
 
 
 IMAGES = ("80", "90", "90a", "100", "120", "ptx80", "ptx90")

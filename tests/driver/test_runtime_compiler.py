@@ -16,7 +16,8 @@ from .conftest import ROOT, child_environment
 pytestmark = pytest.mark.smoke
 
 LAYER = (
-    "code_cache", "code_objects", "device", "driver", "hiprtc", "kernels", "launcher", "runtime_compiler", "sha256",
+    "code_cache", "code_objects", "device", "driver", "hiprtc", "kernels", "launcher", "own_folder", "runtime_compiler",
+    "sha256",
 )  # fmt: skip
 SOURCE = "// kernels: toy_scale toy_add\n"
 

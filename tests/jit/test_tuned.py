@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from clover_ops import CompileError
 from clover_ops.jit import tuned
 
 pytestmark = pytest.mark.smoke
@@ -55,3 +56,11 @@ def test_a_wrong_line_is_refused(old: str, new: str, says: str):
 def test_where_the_users_table_is(alone: Path):
     assert tuned.user_table("nvidia", "NVIDIA H200") == alone / "tuned" / "nvidia-nvidia-h200.txt"
     assert tuned.slug("Hygon  Z100 (DCU)") == "hygon-z100-dcu"
+
+
+def test_conditions_of_a_range():
+    found = tuned.conditions("N<=2 max_seqlen>=65")
+    assert [one.text() for one in found] == ["N<=2", "max_seqlen>=65"]
+    assert tuned.conditions("") == ()
+    with pytest.raises(CompileError, match="compared with an integer"):
+        tuned.conditions("x==bf16")

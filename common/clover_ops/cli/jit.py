@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 
 import click
 
-from clover_ops.errors import CloverError
+import clover_ops
+from clover_ops.errors import CloverError, InvalidArgument
 
 from . import output
 
@@ -98,36 +100,50 @@ def compile_(
 @_operators
 @click.option("--output", "place", required=True, type=click.Path(path_type=Path, file_okay=False),
               help="The folder of the bundle. Artifacts in it that do not belong there are removed.")  # fmt: skip
+@click.option(
+    "--missing", "only_missing", is_flag=True, help="Print how many kernels the folder lacks, and compile none."
+)
 @jobs_option
 @_json
 @told
 def bundle(
     folder: Path | None, targets: tuple[str, ...], targets_file: Path | None, operators: tuple[str, ...], place: Path,
-    jobs: int | None, as_json: bool,
+    only_missing: bool, jobs: int | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Compile every bundled geometry for the targets into a folder; what is up to date there is skipped."""
-    from clover_ops.jit import kernels
+    from clover_ops.jit import kernels, prebuild
 
     if targets_file is not None:
         targets = (*targets, *kernels.bundle_targets(targets_file))
     if not targets:
         raise click.UsageError("name at least one --target.")
-    return _build(_planned(_chosen(folder, operators, ()), targets), place, jobs, as_json)
+    planned = _planned(_chosen(folder, operators, ()), targets)
+    if only_missing:
+        output.say(str(len(prebuild.missing(planned, place))))
+        return 0
+    return _build(planned, place, jobs, as_json)
 
 
 @jit.command()
 @kernels_option
 @_targets
+@click.option("--device", "devices", multiple=True, metavar="DEVICE",
+              help="A device of this machine, as rocm:0: its target, and its native kernels too.")  # fmt: skip
 @_operators
 @jobs_option
 @_json
 @told
 def prebuild(
-    folder: Path | None, targets: tuple[str, ...], operators: tuple[str, ...], jobs: int | None, as_json: bool
-) -> int:
-    """Compile every bundled geometry with every configuration into the cache, so that no call waits for a compiler."""
-    if not targets:
-        raise click.UsageError("name at least one --target.")
+    folder: Path | None, targets: tuple[str, ...], devices: tuple[str, ...], operators: tuple[str, ...], jobs: int | None,
+    as_json: bool,
+) -> int:  # fmt: skip
+    """Compile every bundled geometry with every configuration into the cache, so that no call waits for a compiler. For a
+    device also the native kernels of an architecture that its plugin holds no code for."""
+    if not targets and not devices:
+        raise click.UsageError("name at least one --target or --device.")
+    for device in devices:
+        clover_ops.warmup(device)  # which compiles what is missing, and says so
+        targets = (*targets, _target_of(device))
     return _build(_planned(_chosen(folder, operators, ()), targets), None, jobs, as_json)
 
 
@@ -288,6 +304,20 @@ def _planned(chosen: list[Any], targets: Iterable[str]) -> list[Any]:
     from clover_ops.jit import prebuild, request
 
     return prebuild.plan(chosen, [request.parse_target(text) for text in targets])
+
+
+def _target_of(device: str) -> str:
+    """A device's target, as its plugin tells it: `hip:gfx906:sramecc+:xnack-`."""
+    from clover_ops import _api
+
+    kind, index = _api._device(device)
+    family, name = {2: ("cuda", "cuda"), 10: ("hip", "rocm")}.get(kind, ("", ""))
+    for plugin in clover_ops.describe()["plugins"]:
+        if found := re.search(r", architecture ([^,]+),", plugin["details"].get(f"{name}:{index}", "")):
+            return f"{family}:{found[1]}"
+    raise InvalidArgument(
+        f"{device} runs no Triton kernels; name a device of CUDA or HIP that `clover-ops doctor` shows"
+    )
 
 
 def _one_geometry(chosen: list[Any], targets: Iterable[str], values: Iterable[str], data: str,

@@ -110,7 +110,8 @@ def _choices(comparisons: Iterable[Any], chosen: Any, rows: list[dict[str, Any]]
             output.say(f"{comparison.operator} {dict(comparison.sizes)} slot {slot} {shown}", err=True)
         rows.append({"operator": comparison.operator, "sizes": dict(comparison.sizes), "slots": found})
         if times:
-            conditions = tuple(tuned.Condition(name, "==", value) for name, value in comparison.sizes.items())
+            exactly = " ".join(f"{name}=={value}" for name, value in comparison.sizes.items())
+            conditions = tuned.conditions(comparison.stands_for or exactly)
             choices.append(tuned.Choice(comparison.operator, conditions, min(times, key=lambda slot: times[slot])))
     return tuple(choices)
 

@@ -293,6 +293,9 @@ class Comparison:
     sizes: Mapping[str, int]
     call: Callable[[int], None]  # with the slot
     slots: tuple[int, ...]
+    stands_for: str = (
+        ""  # the calls that this one speaks for, as the table's conditions: `N<=2 T>=130`; else its own sizes
+    )
 
 
 def compare(comparison: Comparison, chosen: Any, flush: int = _FLUSH, device: str = "cuda") -> dict[int, float | str]:

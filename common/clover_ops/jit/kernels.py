@@ -22,8 +22,8 @@ else:
 TABLE = "kernels.toml"
 FAMILIES = ("cuda", "hip")
 _DATA = "*x"  # a pointer to the data dtype, which a request or a bundle entry names
-_KERNEL_KEYS = {"name", "module", "function", "operator", "args", "constexprs", "configs", "bundle"}
-_REQUIRED = _KERNEL_KEYS - {"configs", "bundle"}
+_KERNEL_KEYS = {"name", "module", "function", "operator", "args", "constexprs", "configs", "bundle", "scratch"}
+_REQUIRED = _KERNEL_KEYS - {"configs", "bundle", "scratch"}
 _BUNDLE_KEYS = {"constexprs", "x", "spec", "configs", "targets"}
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -65,6 +65,7 @@ class Kernel:
     constexprs: tuple[str, ...]
     configs: tuple[tuple[str, tuple[Config, ...]], ...]  # by family
     bundle: tuple[Geometry, ...]
+    scratch: int = 0  # the most bytes that a compiled one may ask for, for each program
 
     def candidates(self, target: Target) -> tuple[Config, ...]:
         return dict(self.configs).get(target.backend, ())
@@ -173,11 +174,14 @@ class _Table:
         bundle = entry.get("bundle", [])
         if not isinstance(bundle, list) or not all(isinstance(item, dict) for item in bundle):
             raise self.fail("`bundle` must be an array of tables: [[kernel.bundle]]", at, "bundle")
+        scratch = entry.get("scratch", 0)
+        if type(scratch) is not int or scratch < 0:
+            raise self.fail(f"`scratch` must be a number of bytes, got {scratch!r}", at, "scratch")
         return Kernel(
             self.path.parent, entry["name"], entry["module"], entry["function"], entry["operator"], args,
             tuple(constexprs),
             tuple((family, self.configs(configs[family], constexprs, at, family)) for family in sorted(configs)),
-            tuple(self.geometry(item, constexprs, args, at) for item in bundle),
+            tuple(self.geometry(item, constexprs, args, at) for item in bundle), scratch,
         )  # fmt: skip
 
     def args(self, value: Any, at: int) -> tuple[tuple[str, str], ...]:

@@ -88,6 +88,11 @@ def into_folder(jobs: list[Job], folder: Path, progress: Progress, workers: int 
     return _run(jobs, one, progress, workers)
 
 
+def missing(jobs: list[Job], folder: Path) -> list[Job]:
+    """What a bundle lacks for the present sources. Triton is not asked, nor are files opened."""
+    return [job for job in jobs if not (folder / f"{job.request.digest()}{SUFFIX}").is_file()]
+
+
 def _up_to_date(path: Path, request: Request, tools: Toolchain) -> bytes:
     try:
         data = path.read_bytes()

@@ -131,13 +131,18 @@ def parse(text: str, where: str = "tuned table") -> Table:
     return Table(heads["device"], heads["architecture"], tuple(choices), tuple(settings))
 
 
+def conditions(text: str) -> tuple[Condition, ...]:
+    """The conditions of a `choose` line: `N<=2 max_seqlen>=65`."""
+    found = _conditions(text.split())
+    if wrong := [c for c in found if type(c.value) is not int]:
+        raise MalformedRequest(f"{wrong[0].text()}: a symbol is compared with an integer")
+    return found
+
+
 def _choice(words: list[str]) -> Choice:
     if len(words) < 2 or not re.fullmatch(r"1?[0-9]", words[-1]):
         raise MalformedRequest("`choose <operator> [<condition> …] <slot>`, the slot 0 to 19")
-    conditions = _conditions(words[1:-1])
-    if wrong := [c for c in conditions if type(c.value) is not int]:
-        raise MalformedRequest(f"{wrong[0].text()}: a symbol is compared with an integer")
-    return Choice(words[0], conditions, int(words[-1]))
+    return Choice(words[0], conditions(" ".join(words[1:-1])), int(words[-1]))
 
 
 def _setting(words: list[str]) -> Setting:

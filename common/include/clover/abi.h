@@ -96,6 +96,10 @@ CLOVER_EXPORT int32_t clover_supports(uint32_t op, int32_t device_type, int32_t 
 /* Loads all prebuilt kernels of a device's backends, so that calls can be captured in a graph. */
 CLOVER_EXPORT int32_t clover_warmup(int32_t device_type, int32_t device_id);
 
+/* The Python interpreter that this program lives in, for backends that compile kernels on first use; CLOVER_OPS_PYTHON
+ * wins over it, and without either they run python3. Null takes it back. */
+CLOVER_EXPORT int32_t clover_set_python(const char* path);
+
 /* The registry as JSON: {"version", "abi", "plugins": [...], "operators": [...]}. The text is handed to `sink` once. */
 typedef void (*clover_text_sink)(void* context, const char* text, uint64_t size);
 CLOVER_EXPORT int32_t clover_describe(clover_text_sink sink, void* context);

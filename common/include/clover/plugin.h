@@ -39,7 +39,18 @@ typedef struct clover_provider {
   uint64_t (*workspace_bytes)(const clover_call* call, const void* args, const void* dims);
   /* Puts the whole operator on call->stream and returns CLOVER_OK, or a status with a message. */
   int32_t (*run)(const clover_call* call, const void* args, const void* dims);
+  /* Makes what run needs (a kernel that is compiled on first use), or says why it cannot be had. Asked before a
+   * provider is taken because a tuned table prefers it. Null: nothing can be missing. */
+  int32_t (*prepare)(const clover_call* call, const void* args, const void* dims);
 } clover_provider;
+
+/* What a tuned table knows of a call: the schema's symbols and the operator's integer attributes. */
+typedef struct clover_sizes {
+  const char* op;
+  uint64_t count;
+  const char* const* names;
+  const int64_t* values;
+} clover_sizes;
 
 typedef struct clover_plugin {
   uint64_t struct_size;
@@ -61,6 +72,10 @@ typedef struct clover_plugin {
   int32_t (*warmup)(int32_t device_id, char* message, uint64_t capacity);
   /* What `doctor` shows, as `key: value` lines; null for nothing. */
   const char* (*describe)(void);
+  /* The slot that the device's tuned table prefers for a call, or CLOVER_ANY_SLOT. Null: there are no tables. */
+  int32_t (*preferred_slot)(int32_t device_id, const clover_sizes* sizes);
+  /* The interpreter to compile with, unless CLOVER_OPS_PYTHON names one. Null: it compiles nothing. */
+  void (*set_python)(const char* path);
 } clover_plugin;
 
 CLOVER_EXPORT const clover_plugin* clover_plugin_entry(void);

@@ -61,7 +61,7 @@ struct ProviderFunctions {
     return guarded<run>(call, args, dims, CLOVER_INTERNAL);
   }
 
-  template <Accept accept, Workspace workspace, Run run>
+  template <Accept accept, Workspace workspace, Run run, Run prepare = nullptr>
   static constexpr clover_provider make(uint32_t op, int32_t slot, const char* name) {
     clover_provider provider{};
     provider.struct_size = sizeof(clover_provider);
@@ -71,6 +71,7 @@ struct ProviderFunctions {
     if constexpr (!kIsNull<Accept, accept>) provider.accept = call_accept<accept>;
     if constexpr (!kIsNull<Workspace, workspace>) provider.workspace_bytes = call_workspace<workspace>;
     provider.run = call_run<run>;
+    if constexpr (!kIsNull<Run, prepare>) provider.prepare = call_run<prepare>;
     return provider;
   }
 };
@@ -80,8 +81,12 @@ struct ProviderFunctions {
 
 // CLOVER_PROVIDER(cast, 0, "native", nullptr, nullptr, run_cast): accept and workspace may be nullptr.
 // backend.toml lists the same operator and slot; the plugin's generated table refers to this symbol.
-#define CLOVER_PROVIDER(op_name, slot_number, provider_name, accept_fn, workspace_fn, run_fn)      \
-  extern const clover_provider clover_provider_##op_name##_##slot_number;                          \
-  const clover_provider clover_provider_##op_name##_##slot_number =                                \
-      ::clover::detail::ProviderFunctions<clover_##op_name##_args, clover_##op_name##_dims>::make< \
-          accept_fn, workspace_fn, run_fn>(CLOVER_OP_##op_name, slot_number, provider_name)
+#define CLOVER_PROVIDER(op_name, slot_number, provider_name, accept_fn, workspace_fn, run_fn) \
+  CLOVER_PREPARED_PROVIDER(op_name, slot_number, provider_name, accept_fn, workspace_fn, run_fn, nullptr)
+
+// With a function that makes what run_fn needs.
+#define CLOVER_PREPARED_PROVIDER(op_name, slot_number, provider_name, accept_fn, workspace_fn, run_fn, prepare_fn) \
+  extern const clover_provider clover_provider_##op_name##_##slot_number;                                          \
+  const clover_provider clover_provider_##op_name##_##slot_number =                                                \
+      ::clover::detail::ProviderFunctions<clover_##op_name##_args, clover_##op_name##_dims>::make<                 \
+          accept_fn, workspace_fn, run_fn, prepare_fn>(CLOVER_OP_##op_name, slot_number, provider_name)

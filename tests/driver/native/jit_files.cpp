@@ -4,11 +4,12 @@
 #include <iterator>
 #include <string>
 
+#include "common/device/sha256.hpp"
 #include "common/jit/artifact.hpp"
 #include "common/jit/request.hpp"
-#include "common/jit/sha256.hpp"
 
 using namespace clover::jit;
+using clover::device::sha256_hex;
 
 namespace {
 

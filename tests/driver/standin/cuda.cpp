@@ -24,7 +24,8 @@ struct ModuleObject {
 struct FunctionObject {
   ModuleObject* module;
   std::string name;
-  int param_bytes, dynamic_shared = 48 * 1024;
+  std::vector<int> param_sizes;
+  int dynamic_shared = 48 * 1024;
 };
 
 struct Machine {
@@ -212,10 +213,10 @@ EXPORT int cuFuncSetCacheConfig(void*, int) {
 }
 EXPORT int cuFuncGetParamInfo(void* function, size_t index, size_t* offset, size_t* size) {
   ENTER();
-  const int bytes = static_cast<FunctionObject*>(function)->param_bytes;
-  if (index != 0 || bytes < 0) return kInvalidValue;
-  *offset = 0;
-  *size = static_cast<size_t>(bytes);
+  const auto& sizes = static_cast<FunctionObject*>(function)->param_sizes;
+  if (index >= sizes.size()) return kInvalidValue;
+  *offset = 0;  // nobody asks for it
+  *size = static_cast<size_t>(sizes[index]);
   return 0;
 }
 EXPORT int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
@@ -224,8 +225,11 @@ EXPORT int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsi
   const auto* kernel = static_cast<FunctionObject*>(function);
   if (current() == nullptr || current()->device != kernel->module->device) return kInvalidContext;
   if (shared > static_cast<unsigned>(kernel->dynamic_shared)) return kInvalidValue;
+  std::string params;
+  for (size_t i = 0; i < kernel->param_sizes.size(); ++i)
+    params.append(static_cast<const char*>(arguments[i]), kernel->param_sizes[i]);
   standin::log_launch(kernel->name.c_str(), kernel->module->device, stream, {grid_x, grid_y, grid_z},
-                      {block_x, block_y, block_z}, shared, arguments[0], kernel->param_bytes);
+                      {block_x, block_y, block_z}, shared, params.data(), params.size());
   return 0;
 }
 EXPORT int cuGetErrorName(int status, const char** name) {

@@ -1,7 +1,8 @@
 // A stand-in for HIP's driver library, under whatever name the test gives it. STANDIN_DEVICES lists architectures,
-// STANDIN_NUMBERING says how attributes are numbered: `new`, `old` (before HIP 4.3) or `other`; STANDIN_WARP the lanes.
-// Compiled with OLDER it lacks what older releases lack, with OMIT_CAPTURE a function that Clover cannot do without.
-// Its code objects are real ones, or text: "HSACO <architecture> <kernel>...".
+// STANDIN_NUMBERING says how attributes are numbered: `new`, `old` (before HIP 4.3) or `other`; STANDIN_WARP the lanes,
+// STANDIN_THREADS the threads of a block that a kernel's registers allow. Compiled with OLDER it lacks what older
+// releases lack, with OMIT_CAPTURE a function that Clover cannot do without. Its code objects are real ones, or text:
+// "HSACO <architecture> <kernel>...".
 #include <elf.h>
 
 #include "control.hpp"
@@ -147,7 +148,8 @@ EXPORT int hipModuleGetFunction(void** function, void* module, const char* name)
 }
 EXPORT int hipFuncGetAttribute(int* value, int attribute, void*) {
   ENTER();
-  *value = attribute == 0 ? 256 : 0;  // many registers: fewer threads than the device's 1024
+  const char* threads = std::getenv("STANDIN_THREADS");
+  *value = attribute != 0 ? 0 : threads == nullptr ? 1024 : std::atoi(threads);
   return 0;
 }
 EXPORT int hipModuleLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,

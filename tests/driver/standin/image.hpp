@@ -1,4 +1,4 @@
-// As much of a cubin or PTX text as a driver checks: the architecture, the kernels in it, the size of their argument.
+// As much of a cubin or PTX text as a driver checks: the architecture, the kernels in it, the sizes of their arguments.
 #pragma once
 
 #include <elf.h>
@@ -7,13 +7,14 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace standin {
 
 struct CodeImage {
   bool valid = false, ptx = false, specific = false;
   int capability = 0;
-  std::map<std::string, int> kernels;  // name -> bytes of its argument, -1 when not found
+  std::map<std::string, std::vector<int>> kernels;  // name -> bytes of each argument, none when not found
 };
 
 inline CodeImage read_ptx(const char* text) {
@@ -28,21 +29,31 @@ inline CodeImage read_ptx(const char* text) {
     const char* name = at + std::strlen(".entry ");
     const std::string kernel(name, std::strcspn(name, "( \n"));
     const char* size = std::strchr(name, '[');
-    image.kernels[kernel] = size == nullptr ? -1 : std::atoi(size + 1);
+    image.kernels[kernel];
+    if (size != nullptr) image.kernels[kernel] = {std::atoi(size + 1)};
   }
   return image;
 }
 
-// .nv.info.<kernel> is a list of {format, attribute, size}; attribute 0x19 with format 4 is the argument's size.
-inline int param_bytes(const unsigned char* info, size_t size) {
+// .nv.info.<kernel> is a list of {format, attribute, size}; attribute 0x17 with format 4 is an argument: its ordinal is
+// the 16 bits at 4, its size the upper 14 bits of the word at 8.
+inline std::vector<int> param_sizes(const unsigned char* info, size_t size) {
+  std::map<int, int> sizes;
   for (size_t at = 0; at + 4 <= size;) {
     const unsigned format = info[at], attribute = info[at + 1];
-    unsigned value = 0;
+    uint16_t value = 0, ordinal = 0;
+    uint32_t word = 0;
     std::memcpy(&value, info + at + 2, 2);
-    if (format == 3 && attribute == 0x19) return static_cast<int>(value);
+    if (format == 4 && attribute == 0x17) {
+      std::memcpy(&ordinal, info + at + 8, 2);
+      std::memcpy(&word, info + at + 12, 4);
+      sizes[ordinal] = static_cast<int>(word >> 18);
+    }
     at += 4 + (format == 4 ? value : 0);
   }
-  return -1;
+  std::vector<int> all;
+  for (const auto& one : sizes) all.push_back(one.second);
+  return all;
 }
 
 inline CodeImage read_cubin(const unsigned char* data) {
@@ -57,13 +68,13 @@ inline CodeImage read_cubin(const unsigned char* data) {
   const char* names = reinterpret_cast<const char*>(data + sections[header.e_shstrndx].sh_offset);
   for (int i = 0; i < header.e_shnum; ++i) {
     const char* name = names + sections[i].sh_name;
-    if (std::strncmp(name, ".text.", 6) == 0) image.kernels.emplace(name + 6, -1);
+    if (std::strncmp(name, ".text.", 6) == 0) image.kernels[name + 6];
   }
   for (int i = 0; i < header.e_shnum; ++i) {
     const char* name = names + sections[i].sh_name;
     if (std::strncmp(name, ".nv.info.", 9) != 0) continue;
     const auto kernel = image.kernels.find(name + 9);
-    if (kernel != image.kernels.end()) kernel->second = param_bytes(data + sections[i].sh_offset, sections[i].sh_size);
+    if (kernel != image.kernels.end()) kernel->second = param_sizes(data + sections[i].sh_offset, sections[i].sh_size);
   }
   return image;
 }

@@ -136,18 +136,20 @@ def fused_moe(module, up: Config, down: Config, others: dict[str, Config], backe
     """`others` are the configurations of moe_sort and moe_sum."""
     (T, D), (E, double, _), k = m.x.shape, m.w13.shape, m.ids.shape[1]
     inner, routes, device = double // 2, T * k, m.x.device
-    order = torch.full((max(routes, 1),), -7, dtype=torch.int32, device=device)
+    order = torch.full((max(routes, 1),), -7, dtype=torch.int32, device=device) if T != 1 else m.ids
     starts = torch.full((E + 1,), -7, dtype=torch.int32, device=device)
     partial = torch.full((max(routes, 1), D), float("nan"), device=device)
-    _launch(
-        module.moe_sort, (E + 1,), (m.ids, order, starts, m.ids.stride(0), routes, E), others["moe_sort"], TOPK=k,
-    )  # fmt: skip
-    fixed = {"D": D, "EXPERTS": power_of_two(E, 1), "PRECISION": moe_precision(backend, m.x.dtype)}
-    _mlp(module, up, down, m.x, m.w13, m.w2, order, starts, partial, routes, E, {**fixed, "I": inner, "ROUTED": 1}, k)
+    fixed = {"D": D, "EXPERTS": 1, "PRECISION": moe_precision(backend, m.x.dtype)}
+    routed = {**fixed, "I": inner, "ROUTED": 2}
+    if T != 1:
+        arguments = (m.ids, order, starts, m.ids.stride(0), routes, E)
+        _launch(module.moe_sort, (E + 1,), arguments, others["moe_sort"], TOPK=k)
+        routed |= {"EXPERTS": power_of_two(E, 1), "ROUTED": 1}
+    _mlp(module, up, down, m.x, m.w13, m.w2, order, starts, partial, routes, E, routed, k)
     shared = None
     if m.shared_w13 is not None:
         shared = torch.full((max(T, 1), D), float("nan"), device=device)
-        alone = {**fixed, "EXPERTS": 1, "I": m.shared_w2.shape[1], "ROUTED": 0}
+        alone = {**fixed, "I": m.shared_w2.shape[1], "ROUTED": 0}
         weights = m.shared_w13[None], m.shared_w2[None]
         _mlp(module, up, down, m.x, *weights, order, starts, shared, T, 1, alone, 1)
     config = others["moe_sum"]
@@ -168,10 +170,10 @@ def _mlp(module, up, down, x, w13, w2, order, starts, out, rows, experts, fixed,
 
     def grid(config, columns):
         values = dict(config.constexprs)
-        tiles = rows // values["BM"] + min(experts, rows)
+        tiles = rows if fixed["ROUTED"] == 2 else rows // values["BM"] + min(experts, rows)
         return -(-columns // values["BN"]), tiles
 
     arguments = (x, w13, order, starts, hidden, x.stride(0), *w13.stride()[:2], inner, x.shape[0], experts)
-    _launch(module.moe_up, grid(up, inner), arguments, up, TOPK=k, **fixed)
+    _launch(module.moe_up, grid(up, inner), arguments, up, TOPK=k if fixed["ROUTED"] == 1 else 1, **fixed)
     arguments = (hidden, w2, order, starts, out, inner, *w2.stride()[:2], D, x.shape[0], experts)
     _launch(module.moe_down, grid(down, D), arguments, down, **fixed)

@@ -20,11 +20,14 @@ int64_t rows_of_tile(int64_t rows, int64_t experts) {
   return mean <= 64 || !device::Driver::kCuda ? 64 : 128;
 }
 
+// What a tile of a product is, as moe.py numbers it.
+enum Routed { kShared = 0, kSorted = 1, kOneToken = 2 };
+
 // One multilayer perceptron over `rows` routes, or tokens.
 struct Mlp {
   device::View<3> w13, w2;
-  int64_t rows, experts, inner, topk;
-  bool routed;
+  int64_t rows, experts, inner;
+  Routed routed;
 };
 
 class FusedMoe {
@@ -42,15 +45,17 @@ class FusedMoe {
       : triton_(triton), a_(a), d_(d), plan_(*plan), data_(data_name(a.x)), x_(a.x), ids_(a.ids) {}
 
   const char* fill(int64_t routes) {
-    order_ = plan_.reserve<int32_t>(routes);
-    starts_ = plan_.reserve<int32_t>(d_.E + 1);
+    const bool sorted = d_.T > 1;
+    order_ = sorted ? plan_.reserve<int32_t>(routes) : static_cast<int32_t*>(ids_.data);
+    starts_ = sorted ? plan_.reserve<int32_t>(d_.E + 1) : nullptr;
     float* const partial = plan_.reserve<float>(routes * d_.D);
     const bool has_shared = a_.shared_w13 != nullptr;
     float* const shared = has_shared ? plan_.reserve<float>(d_.T * d_.D) : nullptr;
 
-    sort(routes);
-    mlp({device::View<3>(a_.w13), device::View<3>(a_.w2), routes, d_.E, d_.I, d_.k, true}, partial);
-    if (has_shared) mlp({one_expert(a_.shared_w13), one_expert(a_.shared_w2), d_.T, 1, d_.Is, 1, false}, shared);
+    if (sorted) sort(routes);
+    const Routed routed = sorted ? kSorted : kOneToken;
+    mlp({device::View<3>(a_.w13), device::View<3>(a_.w2), routes, d_.E, d_.I, routed}, partial);
+    if (has_shared) mlp({one_expert(a_.shared_w13), one_expert(a_.shared_w2), d_.T, 1, d_.Is, kShared}, shared);
     sum(partial, shared);
     return nullptr;
   }
@@ -67,7 +72,7 @@ class FusedMoe {
   void sort(int64_t routes) {
     Launch& launch = plan_.add("moe_sort", data_);
     launch.set("TOPK", d_.k).configure(triton_.tuned());
-    launch.grid[0] = d_.T == 0 ? 0 : static_cast<uint32_t>(d_.E + 1);
+    launch.grid[0] = static_cast<uint32_t>(d_.E + 1);
     launch.pass(ids_.data).pass(order_).pass(starts_).pass(ids_.stride[0]);
     launch.pass(static_cast<int32_t>(routes)).pass(static_cast<int32_t>(d_.E));
   }
@@ -76,14 +81,16 @@ class FusedMoe {
     void* const hidden = plan_.reserve<char>(m.rows * m.inner * (data_[2] == '3' ? 4 : 2));
     const auto tokens = static_cast<int32_t>(d_.T), experts = static_cast<int32_t>(m.experts);
     const int64_t rows_of_one = rows_of_tile(m.rows, m.experts);
+    const int64_t tiles = m.routed == kOneToken ? m.rows : m.rows / rows_of_one + std::min(m.experts, m.rows);
     const auto fix = [&](Launch& launch, int64_t columns) {
-      launch.set("D", d_.D).set("I", m.inner).set("EXPERTS", power_of_two(m.experts, 1)).set("ROUTED", m.routed);
+      launch.set("D", d_.D).set("I", m.inner).set("ROUTED", m.routed);
+      launch.set("EXPERTS", m.routed == kSorted ? power_of_two(m.experts, 1) : 1);
       launch.set("PRECISION", moe_precision(data_)).set("BM", rows_of_one).configure(triton_.tuned());
       launch.grid[0] = static_cast<uint32_t>(ceil_div(columns, launch["BN"]));
-      launch.grid[1] = static_cast<uint32_t>(m.rows / rows_of_one + std::min(m.experts, m.rows));
+      launch.grid[1] = static_cast<uint32_t>(tiles);
     };
     Launch& up = plan_.add("moe_up", data_);
-    fix(up.set("TOPK", m.topk), m.inner);
+    fix(up.set("TOPK", m.routed == kSorted ? d_.k : 1), m.inner);
     up.pass(x_.data).pass(m.w13.data).pass(order_).pass(starts_).pass(hidden);
     up.pass(x_.stride[0]).pass(m.w13.stride[0]).pass(m.w13.stride[1]).pass(m.inner).pass(tokens).pass(experts);
     Launch& down = plan_.add("moe_down", data_);

@@ -4,6 +4,11 @@ Nothing of the routing is known to the host. Grids are the most that shapes allo
 experts that nobody chose are not read. The order of routes within an expert, and of a token's routes in its sum, is that of
 the indices, so that a repeat gives the same bits.
 
+ROUTED, what a tile of moe_up and moe_down is:
+  0  BM tokens of the shared expert
+  1  up to BM routes of one expert, out of moe_sort
+  2  one route of the only token: its expert stands in `order`, which is then the ids, and nothing need be sorted
+
 PRECISION, the kernels' way to multiply:
   0  IEEE FP32, for targets without matrix units
   1  16-bit data as they are
@@ -66,24 +71,35 @@ def _find_tile(starts, experts, tile, EXPERTS: tl.constexpr, BM: tl.constexpr):
 
 
 @triton.jit
+def _tile_of(order, starts, tokens, experts, tile, EXPERTS: tl.constexpr, ROUTED: tl.constexpr, BM: tl.constexpr):
+    """Expert, first row and number of rows of a tile."""
+    if ROUTED == 1:
+        expert, first, count = _find_tile(starts, experts, tile, EXPERTS, BM)
+    elif ROUTED == 2:
+        expert = tl.load(order + tile)
+        first = tile
+        count = ((expert >= 0) & (expert < experts)).to(tl.int32)
+    else:
+        expert = tl.cast(0, tl.int32)
+        first = tile * BM
+        count = tl.minimum(tokens - first, BM)
+    return expert, first, count
+
+
+@triton.jit
 def moe_up(
     x, w13, order, starts, hidden, x_token, w_expert, w_row, hidden_row, tokens, experts,
     D: tl.constexpr, I: tl.constexpr, TOPK: tl.constexpr, EXPERTS: tl.constexpr, ROUTED: tl.constexpr,
     PRECISION: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """silu(w1 x) * (w3 x) of each sorted route, or of each token where not ROUTED, rounded to x's dtype.
+    """silu(w1 x) * (w3 x) of each row, rounded to x's dtype.
     Grid: (ceil(I / BN), tiles)."""
     columns = tl.program_id(0) * BN + tl.arange(0, BN)
     tile = tl.program_id(1)
     row = tl.arange(0, BM)
-    if ROUTED:
-        expert, first, count = _find_tile(starts, experts, tile, EXPERTS, BM)
-    else:
-        expert = 0
-        first = tile * BM
-        count = tl.minimum(tokens - first, BM)
+    expert, first, count = _tile_of(order, starts, tokens, experts, tile, EXPERTS, ROUTED, BM)
     if count > 0:
-        if ROUTED:
+        if ROUTED == 1:
             token = tl.load(order + first + row, mask=row < count, other=0) // TOPK
         else:
             token = tl.minimum(first + row, tokens - 1)
@@ -122,14 +138,9 @@ def moe_down(
     columns = tl.program_id(0) * BN + tl.arange(0, BN)
     tile = tl.program_id(1)
     row = tl.arange(0, BM)
-    if ROUTED:
-        expert, first, count = _find_tile(starts, experts, tile, EXPERTS, BM)
-    else:
-        expert = 0
-        first = tile * BM
-        count = tl.minimum(tokens - first, BM)
+    expert, first, count = _tile_of(order, starts, tokens, experts, tile, EXPERTS, ROUTED, BM)
     if count > 0:
-        if ROUTED:
+        if ROUTED == 1:
             target = tl.load(order + first + row, mask=row < count, other=0)
         else:
             target = first + row

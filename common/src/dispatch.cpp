@@ -118,17 +118,14 @@ class Dispatcher {
     if (status != CLOVER_OK) throw Error(status_of(status), prefix() + provider_text(chosen) + ": " + message_);
   }
 
+  // What the choice may come to: the provider of the handle's slot, else the lowest that accepts and the one that the
+  // tuned table prefers, which may yet turn out not to be had. Not of every other one: some trade memory for speed.
   uint64_t workspace_size() {
     if (first_ == last_) refuse_no_provider();
-    uint64_t bytes = 0;
-    bool accepted = false;
-    for (const ActiveProvider* p = first_; p != last_; ++p) {
-      if (!wanted(*p) || !accepts(*p)) continue;
-      accepted = true;
-      bytes = std::max(bytes, workspace_of(*p->provider));
-    }
-    if (!accepted) refuse_all();
-    return bytes;
+    const ActiveProvider* lowest = lowest_accepting();
+    if (lowest == nullptr) refuse_all();
+    const ActiveProvider* tuned = handle_.provider_slot == CLOVER_ANY_SLOT ? preferred() : nullptr;
+    return std::max(workspace_of(*lowest->provider), tuned == nullptr ? 0 : workspace_of(*tuned->provider));
   }
 
  private:
@@ -154,18 +151,19 @@ class Dispatcher {
 
   // The handle's slot, else what the device's tuned table prefers, else the lowest slot that accepts.
   const ActiveProvider& choose() {
-    if (handle_.provider_slot == CLOVER_ANY_SLOT) {
-      if (const ActiveProvider* p = preferred()) {
-        if (tracing()) trace(*p, "tuned table");
-        return *p;
-      }
-    }
-    for (const ActiveProvider* p = first_; p != last_; ++p) {
-      if (!wanted(*p) || !accepts(*p)) continue;
-      if (tracing()) trace(*p, handle_.provider_slot == CLOVER_ANY_SLOT ? "lowest slot" : "handle");
-      return *p;
-    }
-    refuse_all();
+    const bool any = handle_.provider_slot == CLOVER_ANY_SLOT;
+    const ActiveProvider* p = any ? preferred() : nullptr;
+    const char* by = "tuned table";
+    if (p == nullptr || !prepared(*p)) p = lowest_accepting(), by = any ? "lowest slot" : "handle";
+    if (p == nullptr) refuse_all();
+    if (tracing()) trace(*p, by);
+    return *p;
+  }
+
+  const ActiveProvider* lowest_accepting() {
+    for (const ActiveProvider* p = first_; p != last_; ++p)
+      if (wanted(*p) && accepts(*p)) return p;
+    return nullptr;
   }
 
   // Null where there is no table, where it names nothing for this call, and where what it names does not take it.
@@ -185,7 +183,7 @@ class Dispatcher {
     const clover_sizes sizes{op.name, count, names, values};
     const int32_t slot = plugin->preferred_slot(call_.device_id, &sizes);
     for (const ActiveProvider* p = first_; p != last_; ++p)
-      if (p->plugin == plugin && p->provider->slot == slot) return accepts(*p) && prepared(*p) ? p : nullptr;
+      if (p->plugin == plugin && p->provider->slot == slot) return accepts(*p) ? p : nullptr;
     return nullptr;
   }
 

@@ -51,6 +51,21 @@ def preview(tokens=32, slot=TRITON, read="bidirectional"):
     return tensors
 
 
+def moe(tokens, slot=TRITON, shared=False, experts=256, k=8, width=2048, inner=512):
+    """fused_moe in the bundled geometry; returns the bytes of its workspace. The experts' memory is a view of a small one."""
+    x, y = (Tensor("bfloat16", tokens, width) for _ in range(2))
+    w13, w2 = (
+        Tensor("bfloat16", experts, rows, columns, strides=(0, columns, 1))
+        for rows, columns in ((2 * inner, width), (width, inner))
+    )
+    extra = [Tensor("bfloat16", *s) for s in ((2 * inner, width), (width, inner), (width,))] if shared else [None] * 3
+    tensors = [x, w13, w2, Tensor("int32", tokens, k), Tensor("float32", tokens, k), *extra, y]
+    size = workspace_size("fused_moe", tensors, [1.0, "dense"], slot)
+    memory = Tensor("bool", size)
+    call("fused_moe", tensors, [1.0, "dense"], slot=slot, workspace=(memory.data, size) if size else None)
+    return size
+
+
 def installed():
     """The plugin's folder."""
     return Path(_core.package_dir()).parent / f"clover_ops_{BACKEND}"
@@ -140,6 +155,29 @@ def test_preview():
     assert [launch["kernel"] for launch in launches] == ["preview_delta"] * 5
     assert all(launch["grid"][1:] == [HV, 1] for launch in launches)
     assert driver.calls(LOAD) == 5
+
+
+@on_each_backend(CLOVER_OPS_JIT="bundle")
+def test_mixture_of_experts():
+    """Tiles are the most that shapes allow; few tokens and many take different ones, and all are in the bundle."""
+    driver = standin()
+    assert moe(1) < moe(32) < moe(512)
+    launches = driver.launches()
+    names = ["moe_sort", "moe_up", "moe_down", "moe_sum"]
+    assert [launch["kernel"] for launch in launches] == [
+        *names[1:],
+        *names,
+        *names,
+    ]  # one token's routes need no sorting
+    assert [launch["grid"] for launch in launches[3::4]] == [[257, 1, 1]] * 2
+    assert [launch["grid"][1] for launch in launches[:5:4]] == [8, 256 // 16 + 256]
+    driver.forget()
+    moe(40, shared=True)
+    kernels = ["moe_sort", "moe_up", "moe_down", "moe_up", "moe_down", "moe_sum"]
+    assert [launch["kernel"] for launch in driver.launches()] == kernels
+    assert all(launch["shared"] <= (232448 if BACKEND == "nvidia" else 65536) for launch in driver.launches())
+    expect(Unsupported, lambda: moe(1, experts=1025, k=2, width=64, inner=64), "E is above 1024")
+    moe(0)
 
 
 @on_each_backend()
@@ -357,6 +395,23 @@ def kernels_of(function):
     driver.forget()
     function()
     return [launch["kernel"] for launch in driver.launches()]
+
+
+def commit_bytes(slot, tokens=128):
+    """The workspace of such a call; the memory of its tensors is its last one."""
+    return max(0, len(commit(tokens, slot=slot)[-1].memory) - 256)
+
+
+@on_each_backend(CLOVER_OPS_JIT="bundle")
+def test_workspace_is_not_that_of_every_provider():
+    assert commit_bytes(-1) < commit_bytes(TRITON)
+
+
+@on_each_backend(CLOVER_OPS_JIT="bundle")
+def test_workspace_of_what_the_table_prefers(tmp_path):
+    user_table(tmp_path, "choose gated_delta_rule T==128 10\n")
+    assert commit_bytes(-1) == commit_bytes(TRITON)
+    assert commit_bytes(-1, 129) < commit_bytes(TRITON, 129)
 
 
 @on_each_backend(CLOVER_OPS_JIT="bundle")

@@ -108,3 +108,72 @@ def gated_delta_chunk(module, prepare: Config, advance: Config, backend: str, x:
     )  # fmt: skip
     grid = (-(-V // tile), x.heads, x.sequences)
     _launch(module.gated_delta_chunk_advance, grid, arguments, advance, V=V, **fixed)
+
+
+@dataclass(frozen=True)
+class Experts:
+    """What fused_moe is given; the shared expert's tensors may be None."""
+
+    x: torch.Tensor
+    w13: torch.Tensor
+    w2: torch.Tensor
+    ids: torch.Tensor
+    weights: torch.Tensor
+    shared_w13: torch.Tensor | None
+    shared_w2: torch.Tensor | None
+    shared_gate: torch.Tensor | None
+    scale: float
+    y: torch.Tensor
+
+
+def moe_precision(backend: str, dtype: torch.dtype) -> int:
+    if backend == "hip":
+        return 0
+    return 2 if dtype == torch.float32 else 1
+
+
+def fused_moe(module, up: Config, down: Config, others: dict[str, Config], backend: str, m: Experts):
+    """`others` are the configurations of moe_sort and moe_sum."""
+    (T, D), (E, double, _), k = m.x.shape, m.w13.shape, m.ids.shape[1]
+    inner, routes, device = double // 2, T * k, m.x.device
+    order = torch.full((max(routes, 1),), -7, dtype=torch.int32, device=device) if T != 1 else m.ids
+    starts = torch.full((E + 1,), -7, dtype=torch.int32, device=device)
+    partial = torch.full((max(routes, 1), D), float("nan"), device=device)
+    fixed = {"D": D, "EXPERTS": 1, "PRECISION": moe_precision(backend, m.x.dtype)}
+    routed = {**fixed, "I": inner, "ROUTED": 2}
+    if T != 1:
+        arguments = (m.ids, order, starts, m.ids.stride(0), routes, E)
+        _launch(module.moe_sort, (E + 1,), arguments, others["moe_sort"], TOPK=k)
+        routed |= {"EXPERTS": power_of_two(E, 1), "ROUTED": 1}
+    _mlp(module, up, down, m.x, m.w13, m.w2, order, starts, partial, routes, E, routed, k)
+    shared = None
+    if m.shared_w13 is not None:
+        shared = torch.full((max(T, 1), D), float("nan"), device=device)
+        alone = {**fixed, "I": m.shared_w2.shape[1], "ROUTED": 0}
+        weights = m.shared_w13[None], m.shared_w2[None]
+        _mlp(module, up, down, m.x, *weights, order, starts, shared, T, 1, alone, 1)
+    config = others["moe_sum"]
+    arguments = (
+        partial, m.ids, m.weights, partial if shared is None else shared, m.x, m.x if m.shared_gate is None else m.shared_gate,
+        m.y, D, m.ids.stride(0), m.weights.stride(0), m.x.stride(0), m.y.stride(0), E, m.scale,
+    )  # fmt: skip
+    _launch(
+        module.moe_sum, (T, -(-D // dict(config.constexprs)["BD"])), arguments, config, D=D, TOPK=k,
+        SHARED=int(shared is not None), GATED=int(m.shared_gate is not None),
+    )  # fmt: skip
+
+
+def _mlp(module, up, down, x, w13, w2, order, starts, out, rows, experts, fixed, k):
+    """moe_up and moe_down over `rows` routes, or tokens."""
+    D, inner = fixed["D"], fixed["I"]
+    hidden = torch.full((max(rows, 1), inner), float("nan"), dtype=x.dtype, device=x.device)
+
+    def grid(config, columns):
+        values = dict(config.constexprs)
+        tiles = rows if fixed["ROUTED"] == 2 else rows // values["BM"] + min(experts, rows)
+        return -(-columns // values["BN"]), tiles
+
+    arguments = (x, w13, order, starts, hidden, x.stride(0), *w13.stride()[:2], inner, x.shape[0], experts)
+    _launch(module.moe_up, grid(up, inner), arguments, up, TOPK=k if fixed["ROUTED"] == 1 else 1, **fixed)
+    arguments = (hidden, w2, order, starts, out, inner, *w2.stride()[:2], D, x.shape[0], experts)
+    _launch(module.moe_down, grid(down, D), arguments, down, **fixed)

@@ -29,10 +29,38 @@ def commit(sequences: int, length: int):
     return call
 
 
+def experts(tokens: int):
+    """A call of fused_moe by slot: 256 experts, top-8, BF16."""
+    x = torch.randn(tokens, 2048, device="cuda").bfloat16()
+    w13 = 0.02 * torch.randn(256, 1024, 2048, device="cuda", dtype=torch.bfloat16)
+    w2 = 0.02 * torch.randn(256, 2048, 512, device="cuda", dtype=torch.bfloat16)
+    ids, weights = clover_ops.topk_softmax(torch.randn(tokens, 256, device="cuda"), 8, renormalize=True)
+    need = max(
+        clover_ops.fused_moe_workspace_size(x, w13, w2, ids, weights, provider=slot) for slot in (NATIVE, TRITON)
+    )
+    workspace, out = torch.empty(need, dtype=torch.uint8, device="cuda"), torch.empty_like(x)
+
+    def call(slot: int) -> None:
+        clover_ops.fused_moe(x, w13, w2, ids, weights, out=out, workspace=workspace, provider=slot)
+
+    return call
+
+
 def comparisons():
+    clover_ops.warmup("cuda:0")
+    yield from commits()
+    for tokens, range_of_tokens in (
+        (1, "T==1"), (4, "T>=2 T<=5"), (8, "T>=6 T<=16"), (32, "T>=17 T<=45"), (64, "T>=46 T<=127"), (256, "T>=128 T<=511"),
+        (1024, "T>=512 T<=2047"), (4096, "T>=2048"),
+    ):  # fmt: skip
+        yield Comparison(
+            "fused_moe", {"T": tokens}, experts(tokens), (NATIVE, TRITON), f"{range_of_tokens} E==256 k==8"
+        )
+
+
+def commits():
     """The shortest prompts that Triton's chunks were seen to win, and longer ones; T bounds what a call may hold where
     nobody says how long its sequences are. Every other commit is left to the lowest slot."""
-    clover_ops.warmup("cuda:0")
     for sequences, shortest in ((1, 65), (2, 65), (4, 96), (8, 192), (16, 96), (64, 96)):
         for length in (4096, 1024, 256, shortest):
             if sequences * length > 65536:

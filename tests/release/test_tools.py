@@ -214,8 +214,9 @@ def test_code_objects_are_known_by_what_is_in_them():
         image(190, 0x500550, 7, b"an older toolkit's"),
         image(224, 0, 3, b"amdhsa.target\xb9amdgcn-amd-amdhsa--gfx906"),
         image(224, 0, 4, b"amdgcn-amd-amdhsa--gfx936:sramecc+:xnack-"),
+        image(224, 0x53F, 3, b"amdhsa.target\xd9$amdgpu9.0a-amd-amdhsa-unknown-gfx90a\xaeamdhsa.version"),
     ]
     ptx = b".version 9.0\n.target sm_90\n.address_size 64\n"
     found = elf.code_objects(host + b"".join(objects) + ptx)
-    assert found == ["compute_90", "gfx906", "gfx936", "sm_120", "sm_80", "sm_90a"]
+    assert found == ["compute_90", "gfx906", "gfx90a", "gfx936", "sm_120", "sm_80", "sm_90a"]
     assert elf.code_objects(host) == []

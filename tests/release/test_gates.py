@@ -349,8 +349,8 @@ def test_sbom_names_what_compiled_the_bundle(with_kernels, broken, problems):
 
     good = with_kernels("nvidia")
     assert '"name": "Triton"' in good.members[sbom.member(good)].decode()
-    old = {"clover_ops_nvidia/" + name: content for name, content in KERNELS.items()}
-    assert "Triton is in the wheel" in problems("sbom", broken("nvidia", lambda members, _: members.update(old)))
+    new = {"clover_ops_cpu/" + name: content for name, content in KERNELS.items()}
+    assert "Triton is in the wheel" in problems("sbom", broken("cpu", lambda members, _: members.update(new)))
 
 
 def test_records_are_true(broken, problems):

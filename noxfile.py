@@ -217,7 +217,9 @@ def test_toy_backend(session: nox.Session) -> None:
 def device_code_hygon(session: nox.Session) -> None:
     """Compile the HIP kernels into build/device-code/hygon, with DTK_ROOT's hipcc or the one on PATH (Debian's)."""
     session.install("--quiet", "tomli", *CODE_OBJECTS)
-    session.run("python", "ci/build_device_code.py", "hygon", *session.posargs)
+    # Other sessions call this one; what follows `--` there is theirs.
+    options = session.posargs if session.name == "device-code-hygon" else ()
+    session.run("python", "ci/build_device_code.py", "hygon", *options)
     compile_bundle(session, "hygon")
 
 

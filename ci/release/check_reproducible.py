@@ -87,7 +87,11 @@ def main() -> int:
     for problem in problems:
         print(f"FAILED {problem}", file=sys.stderr)
     if not problems:
-        text = f"{len(same)} wheels built twice, in two folders and with no cache between them: byte for byte the same"
+        how = "the first as it was, the second" if arguments.against else "each"
+        text = (
+            f"{len(same)} wheels built twice, in two folders, {how} from an empty cache (objects and libc++ compiled anew, the"
+            " device code taken as compiled), with another umask, locale and time zone: byte for byte the same"
+        )
         summary.save(summary.FILE, "reproducible", {"text": text})
     print(f"{len(same)} passed, {len(names) - len(same)} failed")
     return 1 if problems else 0

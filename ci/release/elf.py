@@ -12,7 +12,8 @@ from elftools.elf.sections import SymbolTableSection
 
 MACHINES = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64"}
 _CUDA, _AMDGPU = 190, 224
-_GFX = re.compile(rb"amdgcn-amd-amdhsa-(?:-|unknown-)(gfx[0-9a-f]+)")
+# Triton's LLVM writes amdgpu9.06-amd-amdhsa-unknown-gfx906, others amdgcn-amd-amdhsa--gfx906.
+_GFX = re.compile(rb"amd(?:gcn|gpu[\w.]*)-amd-amdhsa-(?:-|unknown-)(gfx[0-9a-f]+)")
 _NOTED = re.compile(rb"-arch sm_(\d+[af]?)\b")
 _PTX = re.compile(rb"\.version \d+\.\d+\s+\.target (sm_\d+[af]?)")
 

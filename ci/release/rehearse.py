@@ -168,9 +168,9 @@ class Rehearsal:
             raise env.Failure(f"the call does not say `{reason}`:\n{call}")
         return f"pip check fails; doctor exits 1 and a call raises Unsupported: “{reason}”"
 
-    def uninstall(self) -> str:
+    def uninstall(self, by: str) -> str:
         """Every order, after the packages were used, so that byte code lies about."""
-        there = self.fresh()
+        there = self.fresh(by)
         there.install("clover-ops[demo]")
         there.uninstall("clover-ops")
         before = there.files()
@@ -189,6 +189,19 @@ class Rehearsal:
             if left:
                 raise env.Failure(f"uninstalling {', '.join(order)} leaves {', '.join(left[:8])}")
         return f"{len(orders)} orders of {len(self.names)} distributions, nothing of ours left"
+
+    def every_extra(self, by: str) -> str:
+        """All extras of the core together, torch and triton standing in for the public ones."""
+        (core,) = (w for w in wheel.find(self.now) if w.name == CORE and w.machine == MACHINE)
+        extras = sorted(core.metadata.get_all("Provides-Extra", []))
+        folder = self.work / "public"
+        for project in ("torch", "triton"):
+            index.vendor_wheel(folder, project, "9.9.0")
+        there = self.fresh(by, extra=(folder,))
+        there.install(f"clover-ops[{','.join(extras)}]")
+        expect(there.ours(), self.all_of(self.version))
+        there.check()
+        return f"{', '.join(extras)} together: no conflict, pip check passes"
 
     def vendor(self, by: str) -> str:
         """A vendor's torch and triton, older than anything on an index, stay when our extras ask for them."""
@@ -214,13 +227,15 @@ class Rehearsal:
         for by in ("pip", "uv"):
             for extra in [*self.backends, "all"]:
                 self.step(f"install clover-ops[{extra}] by {by}", self.extra, extra, by)
+            self.step(f"every extra at once by {by}", self.every_extra, by)
         self.step("smoke test of installed wheels", self.smoke)
         for by in ("pip", "uv"):
             self.step(f"upgrade and downgrade by {by}", self.upgrade, by)
             self.step(f"mixed pair of versions by {by}", self.mixed_pair, by)
             self.step(f"a vendor's torch and triton under {by}", self.vendor, by)
         self.step("mixed pair, forced", self.forced_pair)
-        self.step("uninstall in every order", self.uninstall)
+        for by in ("pip", "uv"):
+            self.step(f"uninstall in every order by {by}", self.uninstall, by)
 
 
 def expect(seen: object, wanted: object) -> None:

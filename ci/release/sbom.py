@@ -30,6 +30,7 @@ _DEVICE_LIBRARIES = {
     "cuda": ("CUDA Toolkit headers and libdevice", "LicenseRef-NVIDIA-CUDA-Toolkit-EULA"),
     "rocm": ("ROCm device libraries", "NCSA"),
 }
+_TRITON = ("Triton", "MIT")  # what compiled the kernels of a bundle, and whose device library is in them
 _GLIBC = ("GNU C Library", "LGPL-2.1-or-later")
 _PYTHON = {"apache-tvm-ffi": "Apache-2.0", "click": "BSD-3-Clause", "clover-ops": "Apache-2.0"}
 
@@ -69,6 +70,8 @@ def components(wheel: Wheel, system: Iterable[str]) -> list[Component]:
         if elf.code_objects(data):
             device = (wheel.manifest or {}).get("device", ["?"])[0]
             add(*_DEVICE_LIBRARIES.get(device, (f"device code for {device}", "NOASSERTION")), "device code", file)
+    for folder in sorted({name.rpartition("/")[0] for name in wheel.members if name.endswith(".clvk")}):
+        add(*_TRITON, "device code", folder)
     for text in wheel.metadata.get_all("Requires-Dist", []):
         requirement = Requirement(text)
         if requirement.marker is None or "extra" not in str(requirement.marker):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import hashlib
 import os
 import re
 import shutil
@@ -10,6 +11,8 @@ import subprocess
 from pathlib import Path
 
 from .projects import ROOT
+
+_COMPILERS = {"CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "SKBUILD_CMAKE_ARGS", "CUDA_HOME", "DTK_ROOT"}
 
 
 def tracked(root: Path = ROOT) -> list[str]:
@@ -23,6 +26,22 @@ def dirty(root: Path = ROOT) -> bool:
     return bool(
         subprocess.run(["git", "status", "--porcelain"], cwd=root, capture_output=True, check=True).stdout.strip()
     )
+
+
+def digest(root: Path = ROOT) -> str:
+    """Of all that a build can read: what git knows and does not ignore, the device code, and what the environment says to
+    compilers. Two builds with the same digest make the same wheel."""
+    total = hashlib.sha256()
+    code = root / "build" / "device-code"
+    compiled = [path.relative_to(root).as_posix() for path in code.rglob("*") if path.is_file()]
+    for name in sorted({*tracked(root), *compiled}):
+        path = root / name
+        content = os.readlink(path).encode() if path.is_symlink() else path.read_bytes()
+        total.update(f"{name}\0{len(content)}\0".encode() + content)
+    for name in sorted(os.environ):
+        if name.startswith("CMAKE_") or name in _COMPILERS:
+            total.update(f"{name}={os.environ[name]}\0".encode())
+    return total.hexdigest()
 
 
 def commit_time(root: Path = ROOT) -> str:

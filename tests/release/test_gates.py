@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -24,7 +25,7 @@ def test_good_wheels_pass_every_gate(good):
     from release import check, data, gates
 
     rows = check.run(gates.Release(list(good.values()), data.load()))
-    assert len(rows) == 13
+    assert len(rows) == 14
     assert [problem for row in rows for problem in row["problems"]] == []
     assert all(row["checked"] for row in rows)
 
@@ -40,6 +41,7 @@ def test_a_copy_that_nobody_broke_passes(broken, problems):
         "rpath",
         "exports",
         "device_code",
+        "triton",
         "records",
         "sbom",
     ):
@@ -244,6 +246,111 @@ def test_device_code_is_in_gpu_wheels_only(broken, problems, good):
 
     said = problems("device_code", broken("cpu", edit))
     assert "libclover_ops_cpu.so: holds device code for sm_" in said and "only a GPU plugin may" in said
+
+
+def compiled(target: str, image: bytes, request: str = "0" * 64) -> dict[str, bytes]:
+    """A compiled Triton kernel as a bundle holds it: file name -> bytes."""
+    header = f"request: {request}\ntarget: {target}\n".encode()
+    body = b"CLOVERJ1" + struct.pack("<I", len(header)) + header + struct.pack("<Q", len(image)) + image
+    return {f"bundle/{request}.clvk": body + hashlib.sha256(body).digest()}
+
+
+CUBIN = struct.pack("<4s4xB9xH28xI12x", b"\x7fELF", 8, 190, 0x6005A04) + b"\0-arch sm_90a -m 64\0"
+KERNELS = {
+    "triton/kernels.toml": b"[[kernel]]\n",
+    "triton/delta_rule.py": b"import triton\n",
+    **compiled("cuda:90:32", CUBIN),
+}
+
+
+@pytest.fixture
+def with_kernels(broken):
+    """with_kernels(name, more={}, without=()): the good wheel as it is with Triton kernels, then changed."""
+
+    def make(name: str, more: dict[str, bytes] | None = None, without: tuple[str, ...] = ()):
+        from release import data, sbom
+        from release.wheel import Wheel
+
+        def edit(members, wheel):
+            manifest = f"{wheel.package}/plugin.manifest"
+            members[manifest] += b"provider gated_delta_rule 10 triton\n"
+            for old in [m for m in members if m.split("/")[1] in ("bundle", "triton", "tuned")]:
+                del members[old]
+            for file, content in {**KERNELS, **(more or {})}.items():
+                members[f"{wheel.package}/{file}"] = content
+            for file in without:
+                del members[f"{wheel.package}/{file}"]
+
+        def renew(members, wheel):
+            edit(members, wheel)
+            members[sbom.member(wheel)] = sbom.text(middle, data.load().table["needed"]["system"]).encode()
+
+        middle = Wheel(broken(name, edit).path)
+        middle.members  # noqa: B018  read before the file is written again
+        return broken(name, renew)
+
+    return make
+
+
+def test_triton_kernels_of_a_plugin_that_provides_them_pass(with_kernels, problems):
+    wheel = with_kernels("nvidia", {"tuned/nvidia-h200.txt": b"clover-tuned 1\n"})
+    for gate in ("contents", "metadata", "tag", "device_code", "triton", "records", "sbom"):
+        assert problems(gate, wheel) == "", gate
+
+
+@pytest.mark.parametrize(
+    "lost, pattern",
+    [
+        ("triton/kernels.toml", "triton/kernels.toml"),
+        ("triton/delta_rule.py", "triton/*.py"),
+        (f"bundle/{'0' * 64}.clvk", "bundle/*.clvk"),
+    ],
+)
+def test_triton_kernels_that_are_provided_are_there(with_kernels, problems, lost, pattern):
+    said = problems("triton", with_kernels("nvidia", without=(lost,)))
+    assert f"clover_ops_nvidia/{pattern}: missing; the manifest names Triton providers" in said
+
+
+@pytest.mark.parametrize("file", ["triton/kernels.toml", "bundle/a.clvk", "tuned/cpu.txt"])
+def test_triton_kernels_are_nowhere_else(broken, problems, file):
+    member = f"clover_ops_cpu/{file}"
+    said = problems("triton", broken("cpu", lambda members, _: members.update({member: b"#\n"})))
+    assert f"{member}: of the Triton kernels, and no provider of slots 10 to 19 uses it" in said
+
+
+def test_triton_folders_hold_nothing_else(with_kernels, problems):
+    said = problems("triton", with_kernels("nvidia", {"triton/notes.md": b"#\n", "bundle/old/a.clvk": b"#\n"}))
+    assert "clover_ops_nvidia/triton/notes.md: is no part of the Triton kernels" in said
+    assert "clover_ops_nvidia/bundle/old/a.clvk: is no part of the Triton kernels" in said
+
+
+def test_compiled_triton_kernels_are_sound(with_kernels, problems):
+    name = f"bundle/{'0' * 64}.clvk"
+    damaged = {name: KERNELS[name][:-1] + b"!"}
+    assert f"{name}: is damaged" in problems("triton", with_kernels("nvidia", damaged))
+    foreign = compiled("hip:gfx906:64", CUBIN)
+    said = problems("triton", with_kernels("nvidia", foreign))
+    assert f"{name}: is for gfx906, which the manifest does not name" in said
+    assert "says hip:gfx906:64 and holds code for sm_90a" in said
+    misnamed = {f"bundle/{'1' * 64}.clvk": KERNELS[name]}
+    assert f"holds the kernel of request {'0' * 64}: it would never be found" in problems(
+        "triton", with_kernels("nvidia", misnamed)
+    )
+
+
+def test_contents_finds_a_path_of_the_build_in_a_compiled_kernel(with_kernels, problems):
+    kernel = compiled("cuda:90:32", CUBIN + b"\0/home/me/clover/common/kernels/triton/delta_rule.py\0")
+    said = problems("contents", with_kernels("nvidia", kernel))
+    assert "names /home/me/clover/common/kernels/triton/delta_rule.py, a path of the machine that built it" in said
+
+
+def test_sbom_names_what_compiled_the_bundle(with_kernels, broken, problems):
+    from release import sbom
+
+    good = with_kernels("nvidia")
+    assert '"name": "Triton"' in good.members[sbom.member(good)].decode()
+    new = {"clover_ops_cpu/" + name: content for name, content in KERNELS.items()}
+    assert "Triton is in the wheel" in problems("sbom", broken("cpu", lambda members, _: members.update(new)))
 
 
 def test_records_are_true(broken, problems):

@@ -136,6 +136,35 @@ def test_a_copy_of_the_checkout_follows_it(tmp_path):
     assert (copy / "two").stat().st_mtime_ns == before
 
 
+def test_a_build_is_repeated_when_anything_that_it_reads_changes(tmp_path, monkeypatch):
+    from release import tree
+
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / ".gitignore").write_text("build\nignored\n", encoding="utf-8")
+    code = tmp_path / "build" / "device-code" / "toy"
+    code.mkdir(parents=True)
+    seen = [tree.digest(tmp_path)]
+    (tmp_path / "ignored").write_text("of no matter", encoding="utf-8")
+    assert tree.digest(tmp_path) == seen[0]
+
+    def changed() -> bool:
+        seen.append(tree.digest(tmp_path))
+        return seen[-1] not in seen[:-1]
+
+    (tmp_path / "a.cpp").write_text("int a;", encoding="utf-8")
+    assert changed()
+    (tmp_path / "a.cpp").write_text("int b;", encoding="utf-8")
+    assert changed()
+    (tmp_path / "a.cpp").rename(tmp_path / "b.cpp")
+    assert changed()
+    (code / "0123.cubin").write_bytes(b"of one toolkit")
+    assert changed()
+    (code / "0123.cubin").write_bytes(b"of another")
+    assert changed()
+    monkeypatch.setenv("CXXFLAGS", "-O0")
+    assert changed()
+
+
 def test_containers_are_planned_by_distribution_and_machine():
     from release import containers, data
 
@@ -214,8 +243,9 @@ def test_code_objects_are_known_by_what_is_in_them():
         image(190, 0x500550, 7, b"an older toolkit's"),
         image(224, 0, 3, b"amdhsa.target\xb9amdgcn-amd-amdhsa--gfx906"),
         image(224, 0, 4, b"amdgcn-amd-amdhsa--gfx936:sramecc+:xnack-"),
+        image(224, 0x53F, 3, b"amdhsa.target\xd9$amdgpu9.0a-amd-amdhsa-unknown-gfx90a\xaeamdhsa.version"),
     ]
     ptx = b".version 9.0\n.target sm_90\n.address_size 64\n"
     found = elf.code_objects(host + b"".join(objects) + ptx)
-    assert found == ["compute_90", "gfx906", "gfx936", "sm_120", "sm_80", "sm_90a"]
+    assert found == ["compute_90", "gfx906", "gfx90a", "gfx936", "sm_120", "sm_80", "sm_90a"]
     assert elf.code_objects(host) == []

@@ -60,9 +60,11 @@ def modules() -> list:
         sbom,
         size,
         tag,
+        triton,
         twine,
     )
 
     return [
-        twine, contents, metadata, tag, needed, rpath, exports, device_code, records, size, sbom, lockstep, changelog,
+        twine, contents, metadata, tag, needed, rpath, exports, device_code, triton, records, size, sbom, lockstep,
+        changelog,
     ]  # fmt: skip

@@ -14,7 +14,7 @@ RULE = "check-wheel-contents; one package a wheel; nothing of the build, no path
 _LEFTOVER = re.compile(r"\.(o|a|cpp|cc|cxx|ninja|log|orig|rej|swp)$|(^|/)(CMakeLists\.txt|CMakeCache\.txt|\.[^/]+)$")
 
 # A source's absolute path in a library: `./common/x.cpp`, as mapped by the compiler, is none.
-_PATH = re.compile(rb"(?<![\w./])/(?:[\w.+ -]+/)+[\w.+-]+\.(?:c|cc|cpp|cxx|h|hpp|cu|cuh|inc)\b")
+_PATH = re.compile(rb"(?<![\w./])/(?:[\w.+ -]+/)+[\w.+-]+\.(?:c|cc|cpp|cxx|h|hpp|cu|cuh|inc|py)\b")
 
 
 def check(release: Release) -> Result:
@@ -38,7 +38,8 @@ def check(release: Release) -> Result:
                 result.fail(place(wheel, member), f"installed outside {wheel.package}/")
             elif _LEFTOVER.search(member):
                 result.fail(place(wheel, member), "a leftover of the build")
-        for member, data in wheel.libraries.items():
+        compiled = {member: data for member, data in wheel.members.items() if member.endswith(".clvk")}
+        for member, data in {**wheel.libraries, **compiled}.items():
             for found in sorted(set(_PATH.findall(data)))[:3]:
                 result.fail(place(wheel, member), f"names {found.decode()}, a path of the machine that built it")
     return result

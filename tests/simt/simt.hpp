@@ -22,6 +22,9 @@
 #define warpSize (::clover::simt::warp_size)
 #define __syncthreads() ::clover::simt::barrier(__FILE__, __LINE__)
 
+struct alignas(8) uint2 {
+  uint32_t x, y;
+};
 struct alignas(16) uint4 {
   uint32_t x, y, z, w;
 };

@@ -180,21 +180,35 @@ __device__ __forceinline__ void norm_row(const NormParams& p, int64_t t, int64_t
   }
 }
 
+// Where rows lie in a tensor. Those of evenly spaced heads are found without a division.
+struct Rows {
+  int64_t token, head, heads;
+
+  __device__ __forceinline__ bool even() const { return token == head * heads; }
+  __device__ __forceinline__ int64_t operator()(int64_t row) const {
+    if (even()) return row * head;
+    const int64_t t = quotient(row, heads);
+    return t * token + (row - t * heads) * head;
+  }
+};
+
 // Gated rows of at most one group a lane: read once, the next one while this one is computed.
 template <class X, class T>
 __device__ __forceinline__ void norm_short_rows(const NormParams& p) {
   using Row = Team<kNormLanes>;
   const int64_t i = Row::lane() * kRowGroup, rows = p.tokens * p.heads, step = grid_threads() / kNormLanes;
+  const Rows x_rows{p.x_token, p.x_head, p.heads}, z_rows{p.z_token, p.z_head, p.heads},
+      y_rows{p.y_token, p.y_head, p.heads};
+  const X* x = static_cast<const X*>(p.x);
   const bool mine = i < p.size;
   float weights[kRowGroup] = {};
   if (mine) load_floats(static_cast<const T*>(p.weight) + i, weights);
   X next_x[kRowGroup] = {};
   T next_z[kRowGroup] = {};
   const auto fetch = [&](int64_t row) {
-    const int64_t t = quotient(row, p.heads), head = row - t * p.heads;
     if (!mine || row >= rows) return;
-    load_elements(static_cast<const X*>(p.x) + t * p.x_token + head * p.x_head + i, next_x);
-    load_elements(static_cast<const T*>(p.z) + t * p.z_token + head * p.z_head + i, next_z);
+    load_elements(x + x_rows(row) + i, next_x);
+    load_elements(static_cast<const T*>(p.z) + z_rows(row) + i, next_z);
   };
   const int64_t start = grid_thread() / kNormLanes;
   fetch(start);
@@ -206,15 +220,13 @@ __device__ __forceinline__ void norm_short_rows(const NormParams& p) {
       sum += values[j] * values[j];
     }
     fetch(row + step);
-    const int64_t t = quotient(row, p.heads), head = row - t * p.heads;
-    const NormFactor factor(Row::sum(sum), p, [&] {
-      return exact_sum_of_squares<X, kRowGroup>(static_cast<const X*>(p.x) + t * p.x_token + head * p.x_head, p.size);
-    });
-    if (!mine || !row_is_present(p, t)) continue;
+    const NormFactor factor(Row::sum(sum), p,
+                            [&] { return exact_sum_of_squares<X, kRowGroup>(x + x_rows(row), p.size); });
+    if (!mine || (p.cu_seqlens != nullptr && !row_is_present(p, quotient(row, p.heads)))) continue;
     factor.apply(values);
 #pragma unroll
     for (int j = 0; j < kRowGroup; ++j) values[j] *= weights[j] * silu(gates[j]);
-    store_floats(static_cast<T*>(p.y) + t * p.y_token + head * p.y_head + i, values);
+    store_floats(static_cast<T*>(p.y) + y_rows(row) + i, values);
   }
 }
 

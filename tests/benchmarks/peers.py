@@ -40,14 +40,14 @@ def _recurrent(function, sets, sequences: int, width: int, final: bool):
     return [call(inputs) for inputs in sets]
 
 
-def _sglang_chunk(sets, sequences: int, width: int, update: bool):
+def _sglang_chunk(sets, sequences: int, width: int):
     function = sglang.function("attention.fla.chunk", "chunk_gated_delta_rule")
     if function is None:
         return ABSENT
 
     def call(inputs):
         (q, k, v, g, beta), options = _batched(inputs, sequences, width)
-        return lambda: function(q, k, v, g, beta, initial_state_indices=inputs[7], inplace_update=update, **options)
+        return lambda: function(q, k, v, g, beta, initial_state_indices=inputs[7], inplace_update=True, **options)
 
     return [call(inputs) for inputs in sets]
 
@@ -62,7 +62,6 @@ def delta_read_only(sets, sequences: int, width: int) -> Peers:
         "FLA recurrent (causal)": _recurrent(_fla("fused_recurrent_gated_delta_rule"), sets, *size),
         "FLA chunk (causal)": _recurrent(_fla("chunk_gated_delta_rule"), sets, *size),
         "SGLang recurrent (causal)": _recurrent(_sglang_recurrent(), sets, *size),
-        "SGLang chunk (causal)": _sglang_chunk(sets, *size),
     }
 
 
@@ -77,7 +76,7 @@ def delta_prompt(sets) -> Peers:
     tokens = sets[0][0].shape[0]
     return {
         "FLA chunk": _recurrent(_fla("chunk_gated_delta_rule"), sets, 1, tokens, True),
-        "SGLang chunk": _sglang_chunk(sets, 1, tokens, True),
+        "SGLang chunk": _sglang_chunk(sets, 1, tokens),
     }
 
 

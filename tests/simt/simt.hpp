@@ -73,6 +73,9 @@ uint64_t ballot(bool yes);
 void* shared_array(const void* key, size_t bytes);
 unsigned char* dynamic_shared();
 
+// What a card does at a vector's address that is no multiple of its size.
+void need_aligned(const void* address, int bytes);
+
 // The value of the lane whose number differs in the bits of `distance`. All lanes of `mask`, and no others, must ask.
 void exchange(uint64_t mask, int distance, void* value, size_t bytes);
 

@@ -276,15 +276,24 @@ __device__ __forceinline__ void rotary(const RotaryParams& p) {
     T* x = head < p.q_heads ? static_cast<T*>(p.q) + t * p.q_token + head * p.q_head
                             : static_cast<T*>(p.k) + t * p.k_token + (head - p.q_heads) * p.k_head;
     if (p.interleaved) {
+      T* const at = x + 2 * first;
       float pairs[2 * kGroup];
-      load_floats(x + 2 * first, pairs);
+      if constexpr (kGroup == 1) {  // of elements that may lie anywhere
+        pairs[0] = to_float(at[0]), pairs[1] = to_float(at[1]);
+      } else {
+        load_floats(at, pairs);
+      }
 #pragma unroll
       for (int j = 0; j < kGroup; ++j) {
         const float x1 = pairs[2 * j], x2 = pairs[2 * j + 1];
         pairs[2 * j] = x1 * cosines[j] - x2 * sines[j];
         pairs[2 * j + 1] = x2 * cosines[j] + x1 * sines[j];
       }
-      store_floats(x + 2 * first, pairs);
+      if constexpr (kGroup == 1) {
+        at[0] = from_float<T>(pairs[0]), at[1] = from_float<T>(pairs[1]);
+      } else {
+        store_floats(at, pairs);
+      }
     } else {
       float x1[kGroup], x2[kGroup], y1[kGroup], y2[kGroup];
       load_floats(x + first, x1);

@@ -149,10 +149,19 @@ __device__ __forceinline__ uint32_t pack<float>(const float* from) {
   return bit_cast<uint32_t>(from[0]);
 }
 
+// What a card does of itself at a vector's address that is no multiple of its size: the harness ends the test.
+template <int kBytes>
+__device__ __forceinline__ void need_aligned([[maybe_unused]] const void* address) {
+#if defined(CLOVER_SIMT)
+  ::clover::simt::need_aligned(address, kBytes);
+#endif
+}
+
 // kCount neighbouring elements; with more than one, `from` is aligned to 16 bytes or to all of them, if that is less.
 template <int kCount, class T>
 __device__ __forceinline__ void load_elements(const T* from, T (&to)[kCount]) {
   constexpr int kBytes = kCount * static_cast<int>(sizeof(T));
+  if constexpr (kBytes % 8 == 0) need_aligned<kBytes % 16 == 0 ? 16 : 8>(from);
   if constexpr (kBytes % 16 == 0) {
 #if defined(CLOVER_CUDA)
     uint4 words[kBytes / 16];
@@ -195,6 +204,7 @@ __device__ __forceinline__ void store_floats(T* to, const float (&from)[kCount])
   T raw[kCount];
 #pragma unroll
   for (int i = 0; i < kCount; ++i) raw[i] = from_float<T>(from[i]);
+  if constexpr (kBytes % 8 == 0) need_aligned<kBytes % 16 == 0 ? 16 : 8>(to);
   if constexpr (kBytes % 16 == 0) {
 #if defined(CLOVER_CUDA)
     uint4 words[kBytes / 16];
@@ -226,6 +236,7 @@ struct Raw {
   uint32_t words[kWords];
 
   __device__ __forceinline__ void load(const T* from) {
+    need_aligned<kWords == 2 ? 8 : 16>(from);
     if constexpr (kWords == 2) {
       const uint2 two = *reinterpret_cast<const uint2*>(from);
       words[0] = two.x, words[1] = two.y;

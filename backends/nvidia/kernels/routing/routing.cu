@@ -110,6 +110,7 @@ struct Row {
       count += __popc(reach);
     }
     if (count > 32) return choose_in_rounds(k, lane, left, id, id_bits);
+    __syncwarp();  // every lane has counted
     notes.keys[lane] = 0;
     __syncwarp();
 #pragma unroll

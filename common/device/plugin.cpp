@@ -58,18 +58,7 @@ int32_t warmup(int32_t ordinal, char* message, uint64_t capacity) {
 
 int32_t preferred_slot(int32_t ordinal, const clover_sizes* sizes) {
   int32_t slot = CLOVER_ANY_SLOT;
-  guarded(nullptr, 0, [&] {
-    const jit::TunedTable& tuned = jit::Triton::of(device(ordinal)).tuned();
-    if (!tuned.has_choices()) return;
-    slot = tuned.slot(sizes->op, [&](const std::string& name, jit::Constant* value) {
-      for (uint64_t i = 0; i < sizes->count; ++i) {
-        if (name != sizes->names[i]) continue;
-        *value = {sizes->values[i], false};
-        return true;
-      }
-      return false;
-    });
-  });
+  guarded(nullptr, 0, [&] { slot = jit::Triton::of(device(ordinal)).tuned().slot(*sizes); });
   return slot;
 }
 

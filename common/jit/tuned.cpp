@@ -5,6 +5,7 @@
 #include <clover_backend/registration.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <sstream>
 
 #include "common/device/code_cache.hpp"
@@ -53,26 +54,43 @@ std::string slug(const std::string& device) {
 
 }  // namespace
 
+bool TunedTable::Condition::compares(int64_t have) const {
+  switch (relation) {
+    case Relation::kEqual:
+      return have == value.value;
+    case Relation::kAtLeast:
+      return have >= value.value;
+    case Relation::kAtMost:
+      return have <= value.value;
+    case Relation::kAbove:
+      return have > value.value;
+    default:
+      return have < value.value;
+  }
+}
+
 bool TunedTable::Condition::holds(const ValueOf& value_of) const {
   Constant have;
-  if (!value_of(name, &have)) return false;
-  if (relation == "==") return have == value;
-  if (relation == ">=") return have.value >= value.value;
-  if (relation == "<=") return have.value <= value.value;
-  return relation == ">" ? have.value > value.value : have.value < value.value;
+  return value_of(name, &have) && have.boolean == value.boolean && compares(have.value);
 }
 
 std::vector<TunedTable::Condition> TunedTable::conditions(const std::vector<std::string>& words, size_t first,
                                                           size_t last, bool integers) {
+  static const std::map<std::string, Relation> kRelations = {{"==", Relation::kEqual},
+                                                             {">=", Relation::kAtLeast},
+                                                             {"<=", Relation::kAtMost},
+                                                             {">", Relation::kAbove},
+                                                             {"<", Relation::kBelow}};
   std::vector<Condition> all;
   for (size_t i = first; i < last; ++i) {
     const std::string& word = words[i];
     const size_t at = word.find_first_of("<>=");
     const size_t length = at != std::string::npos && at + 1 < word.size() && word[at + 1] == '=' ? 2 : 1;
-    if (at == std::string::npos || at == 0 || at + length >= word.size() || word.substr(at, length) == "=")
+    const auto relation = at == std::string::npos ? kRelations.end() : kRelations.find(word.substr(at, length));
+    if (relation == kRelations.end() || at == 0 || at + length >= word.size())
       fail("`" + word + "` must read <name><relation><value>, the relation one of >= <= == < >");
-    Condition one{word.substr(0, at), word.substr(at, length), value_from(word.substr(at + length), word)};
-    if (one.value.boolean && (integers || one.relation != "==")) fail("`" + word + "` compares integers");
+    Condition one{word.substr(0, at), relation->second, value_from(word.substr(at + length), word)};
+    if (one.value.boolean && (integers || one.relation != Relation::kEqual)) fail("`" + word + "` compares integers");
     all.push_back(std::move(one));
   }
   return all;
@@ -82,7 +100,14 @@ void TunedTable::read_choice(const std::vector<std::string>& words) {
   if (words.size() < 3) fail("`choose <operator> [<condition> ...] <slot>`");
   const Constant slot = value_from(words.back(), words.back());
   if (slot.boolean || slot.value < 0 || slot.value > 19) fail("the slot must be 0 to 19, got `" + words.back() + "`");
-  choices_.push_back({words[1], conditions(words, 2, words.size() - 1, true), static_cast<int32_t>(slot.value)});
+  auto known = choices_.find(words[1]);
+  if (known == choices_.end()) {
+    auto made = std::make_unique<Choices>();
+    made->op = words[1];
+    const std::string_view op = made->op;
+    known = choices_.emplace(op, std::move(made)).first;
+  }
+  known->second->lines.push_back({conditions(words, 2, words.size() - 1, true), static_cast<int32_t>(slot.value)});
 }
 
 void TunedTable::read_setting(const std::vector<std::string>& words) {
@@ -152,11 +177,20 @@ TunedTable TunedTable::load(const std::string& device) {
   return {};
 }
 
-int32_t TunedTable::slot(const std::string& op, const ValueOf& value_of) const {
-  for (const Choice& choice : choices_) {
-    const auto holds = [&](const Condition& one) { return one.holds(value_of); };
-    if (choice.op == op && std::all_of(choice.conditions.begin(), choice.conditions.end(), holds)) return choice.slot;
-  }
+void TunedTable::bind(Choices* choices, const clover_sizes& sizes) {
+  for (Choice& line : choices->lines)
+    for (Condition& condition : line.conditions)
+      for (uint64_t i = 0; i < sizes.count; ++i)
+        if (condition.name == sizes.names[i]) condition.place = static_cast<int>(i);
+}
+
+int32_t TunedTable::slot(const clover_sizes& sizes) const {
+  const auto known = choices_.find(sizes.op);
+  if (known == choices_.end()) return CLOVER_ANY_SLOT;
+  std::call_once(known->second->bound, bind, known->second.get(), sizes);
+  const auto holds = [&](const Condition& one) { return one.place >= 0 && one.compares(sizes.values[one.place]); };
+  for (const Choice& line : known->second->lines)
+    if (std::all_of(line.conditions.begin(), line.conditions.end(), holds)) return line.slot;
   return CLOVER_ANY_SLOT;
 }
 

@@ -2,9 +2,15 @@
 // format, clover_ops/jit/tuned.py is its twin.
 #pragma once
 
+#include <clover/plugin.h>
+
 #include <deque>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "kernel_table.hpp"
@@ -23,26 +29,34 @@ class TunedTable {
   // cannot be read is told on stderr and passed over.
   static TunedTable load(const std::string& device);
 
-  // The slot that the first matching line names, or CLOVER_ANY_SLOT.
-  int32_t slot(const std::string& op, const ValueOf& value_of) const;
+  // The slot that the first matching line names, or CLOVER_ANY_SLOT. The names of an operator's sizes are the same in
+  // every call.
+  int32_t slot(const clover_sizes& sizes) const;
 
   // The configuration that the first matching line names, or null. It lives as long as the table.
   const Config* config(const std::string& kernel, const ValueOf& value_of) const;
 
   // The file it came from, or "none".
   const std::string& origin() const { return origin_; }
-  bool has_choices() const { return !choices_.empty(); }
 
  private:
+  enum class Relation { kEqual, kAtLeast, kAtMost, kAbove, kBelow };
   struct Condition {
-    std::string name, relation;
+    std::string name;
+    Relation relation;
     Constant value;
+    int place = -1;  // of the name among an operator's sizes
+    bool compares(int64_t have) const;
     bool holds(const ValueOf& value_of) const;
   };
   struct Choice {
-    std::string op;
     std::vector<Condition> conditions;
     int32_t slot;
+  };
+  struct Choices {
+    std::string op;
+    std::vector<Choice> lines;
+    std::once_flag bound;  // to the places of the names
   };
   struct Setting {
     std::string kernel;
@@ -56,7 +70,9 @@ class TunedTable {
   void read_choice(const std::vector<std::string>& words);
   void read_setting(const std::vector<std::string>& words);
 
-  std::vector<Choice> choices_;
+  static void bind(Choices* choices, const clover_sizes& sizes);
+
+  std::unordered_map<std::string_view, std::unique_ptr<Choices>> choices_;
   std::deque<Setting> settings_;  // never moved: launches point at their configurations
   std::string origin_ = "none";
 };

@@ -5,12 +5,13 @@ inactive backend is one skipped test per operator; an active backend without a p
 A module without OPERATOR has cases of several operators, each of which names its own.
 """
 
+import os
 from collections import Counter
 from functools import lru_cache
 
 import pytest
 
-from . import harness
+from . import harness, shards
 from .runner import run
 
 
@@ -70,8 +71,15 @@ def _needs_a_provider(request):
         pytest.fail(f"backend {parameters.params['target']} is active and has no provider of this operator")
 
 
-def pytest_collection_modifyitems(items):
-    """Reports carry the operator and the backend, also those that come from another process."""
+def pytest_collection_modifyitems(config, items):
+    """Leaves the other parts of the matrix out; reports carry the operator and the backend, also those that come from
+    another process."""
+    if text := os.environ.get(shards.VARIABLE):
+        try:
+            items[:], others = shards.select(items, text)
+        except ValueError as error:
+            raise pytest.UsageError(str(error)) from None
+        config.hook.pytest_deselected(items=others)
     for item in items:
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
         if "target" in parameters and "case" in parameters:  # other suites have targets of their own

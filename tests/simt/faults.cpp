@@ -65,6 +65,12 @@ CLOVER_KERNEL(static_shared_before_its_start, Params) {
   if (threadIdx.x == 0) numbers[-1] = 1;
 }
 
+CLOVER_KERNEL(vector_between_its_places, Params) {
+  float values[4];
+  clover::native::load_floats(reinterpret_cast<const float*>(params.out) + 1, values);
+  params.out[0] = static_cast<int>(values[0]);
+}
+
 CLOVER_KERNEL(too_much_static_shared, Params) {
   CLOVER_SHARED(int, numbers, 16384);
   numbers[threadIdx.x] = 1;
@@ -72,7 +78,7 @@ CLOVER_KERNEL(too_much_static_shared, Params) {
 
 namespace {
 
-int out[3 * 256];
+alignas(16) int out[3 * 256];
 
 // What the harness says, or nothing when it is content.
 std::string complaint(const char* kernel, int lanes) {
@@ -106,6 +112,7 @@ int main() {
                                    {"ballot_without_a_lane", "divergence"},
                                    {"dynamic_shared_beyond_its_end", "outside its arrays"},
                                    {"static_shared_before_its_start", "outside its arrays"},
+                                   {"vector_between_its_places", "no multiple of that"},
                                    {"too_much_static_shared", "bytes in all"},
                                    {"no_such_kernel", "no kernel named"}};
   for (const int lanes : {32, 64}) {

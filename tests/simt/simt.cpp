@@ -395,6 +395,11 @@ uint64_t ballot(bool yes) {
   return own.votes;
 }
 
+void need_aligned(const void* address, int bytes) {
+  if (reinterpret_cast<uintptr_t>(address) % static_cast<uintptr_t>(bytes) != 0)
+    machine().fail("a vector of " + std::to_string(bytes) + " bytes at an address that is no multiple of that");
+}
+
 void exchange(uint64_t mask, int distance, void* value, size_t bytes) {
   Fibre& own = machine().current();
   if (bytes > sizeof(own.value)) std::abort();  // a wider type needs a wider buffer

@@ -22,6 +22,9 @@
 #define warpSize (::clover::simt::warp_size)
 #define __syncthreads() ::clover::simt::barrier(__FILE__, __LINE__)
 
+struct alignas(8) uint2 {
+  uint32_t x, y;
+};
 struct alignas(16) uint4 {
   uint32_t x, y, z, w;
 };
@@ -69,6 +72,9 @@ uint64_t ballot(bool yes);
 // Memory of the block. The key tells one array of the sources from another.
 void* shared_array(const void* key, size_t bytes);
 unsigned char* dynamic_shared();
+
+// What a card does at a vector's address that is no multiple of its size.
+void need_aligned(const void* address, int bytes);
 
 // The value of the lane whose number differs in the bits of `distance`. All lanes of `mask`, and no others, must ask.
 void exchange(uint64_t mask, int distance, void* value, size_t bytes);

@@ -20,7 +20,8 @@ def commit(sequences: int, length: int):
     slots = torch.arange(sequences, device="cuda", dtype=torch.int32)
     inputs = (q, k, v, g, beta, state, cu_seqlens, slots, slots)
     out = torch.empty(tokens, HV, V, device="cuda", dtype=torch.bfloat16)
-    need = clover_ops.gated_delta_rule_workspace_size(*inputs, l2norm=True)
+    size_of = clover_ops.gated_delta_rule_workspace_size
+    need = max(size_of(*inputs, l2norm=True, provider=slot) for slot in (NATIVE, TRITON))
     workspace = torch.empty(need, dtype=torch.uint8, device="cuda")
 
     def call(slot: int) -> None:

@@ -8,6 +8,7 @@ import click
 
 import clover_ops
 
+from .bench import bench
 from .declarations import declarations
 from .jit import jit
 from .tune import tune
@@ -19,6 +20,7 @@ def main() -> None:
     """Operators of the Clover language models: what works on this machine, and a demonstration."""
 
 
+main.add_command(bench)
 main.add_command(declarations)
 main.add_command(jit)
 main.add_command(tune)

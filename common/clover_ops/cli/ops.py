@@ -18,7 +18,7 @@ def run(name: str | None, as_json: bool) -> int:
     """The command; returns the exit code: 1 if the native library does not work."""
     known = [operator.name for operator in OPERATORS]
     if name is not None and name not in known:
-        raise click.BadParameter(_unknown(name, known), param_hint="'NAME'")
+        raise click.BadParameter(unknown(name, known), param_hint="'NAME'")
     table = collect()
     if name is not None:
         table["operators"] = [operator for operator in table["operators"] if operator["name"] == name]
@@ -29,7 +29,8 @@ def run(name: str | None, as_json: bool) -> int:
     return 1 if table["error"] else 0
 
 
-def _unknown(name: str, known: list[str]) -> str:
+def unknown(name: str, known: list[str]) -> str:
+    """What is wrong with a name that is no operator's, and what was probably meant."""
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) or [other for other in known if name in other]
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}."
     return f"there is no operator {name!r}; {hint}"
@@ -84,10 +85,7 @@ def _table_lines(table: dict[str, Any]) -> list[str]:
     rows = [["operator", *names]]
     for operator in table["operators"]:
         rows.append([operator["name"], *(_cell(operator, name) for name in names)])
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return [*lines, "", *_reasons(table)]
+    return [*output.table(rows), "", *_reasons(table)]
 
 
 def _cell(operator: dict[str, Any], backend: str) -> str:

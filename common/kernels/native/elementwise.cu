@@ -180,21 +180,35 @@ __device__ __forceinline__ void norm_row(const NormParams& p, int64_t t, int64_t
   }
 }
 
+// Where rows lie in a tensor. Those of evenly spaced heads are found without a division.
+struct Rows {
+  int64_t token, head, heads;
+
+  __device__ __forceinline__ bool even() const { return token == head * heads; }
+  __device__ __forceinline__ int64_t operator()(int64_t row) const {
+    if (even()) return row * head;
+    const int64_t t = quotient(row, heads);
+    return t * token + (row - t * heads) * head;
+  }
+};
+
 // Gated rows of at most one group a lane: read once, the next one while this one is computed.
 template <class X, class T>
 __device__ __forceinline__ void norm_short_rows(const NormParams& p) {
   using Row = Team<kNormLanes>;
   const int64_t i = Row::lane() * kRowGroup, rows = p.tokens * p.heads, step = grid_threads() / kNormLanes;
+  const Rows x_rows{p.x_token, p.x_head, p.heads}, z_rows{p.z_token, p.z_head, p.heads},
+      y_rows{p.y_token, p.y_head, p.heads};
+  const X* x = static_cast<const X*>(p.x);
   const bool mine = i < p.size;
   float weights[kRowGroup] = {};
   if (mine) load_floats(static_cast<const T*>(p.weight) + i, weights);
   X next_x[kRowGroup] = {};
   T next_z[kRowGroup] = {};
   const auto fetch = [&](int64_t row) {
-    const int64_t t = quotient(row, p.heads), head = row - t * p.heads;
     if (!mine || row >= rows) return;
-    load_elements(static_cast<const X*>(p.x) + t * p.x_token + head * p.x_head + i, next_x);
-    load_elements(static_cast<const T*>(p.z) + t * p.z_token + head * p.z_head + i, next_z);
+    load_elements(x + x_rows(row) + i, next_x);
+    load_elements(static_cast<const T*>(p.z) + z_rows(row) + i, next_z);
   };
   const int64_t start = grid_thread() / kNormLanes;
   fetch(start);
@@ -206,15 +220,13 @@ __device__ __forceinline__ void norm_short_rows(const NormParams& p) {
       sum += values[j] * values[j];
     }
     fetch(row + step);
-    const int64_t t = quotient(row, p.heads), head = row - t * p.heads;
-    const NormFactor factor(Row::sum(sum), p, [&] {
-      return exact_sum_of_squares<X, kRowGroup>(static_cast<const X*>(p.x) + t * p.x_token + head * p.x_head, p.size);
-    });
-    if (!mine || !row_is_present(p, t)) continue;
+    const NormFactor factor(Row::sum(sum), p,
+                            [&] { return exact_sum_of_squares<X, kRowGroup>(x + x_rows(row), p.size); });
+    if (!mine || (p.cu_seqlens != nullptr && !row_is_present(p, quotient(row, p.heads)))) continue;
     factor.apply(values);
 #pragma unroll
     for (int j = 0; j < kRowGroup; ++j) values[j] *= weights[j] * silu(gates[j]);
-    store_floats(static_cast<T*>(p.y) + t * p.y_token + head * p.y_head + i, values);
+    store_floats(static_cast<T*>(p.y) + y_rows(row) + i, values);
   }
 }
 
@@ -264,15 +276,24 @@ __device__ __forceinline__ void rotary(const RotaryParams& p) {
     T* x = head < p.q_heads ? static_cast<T*>(p.q) + t * p.q_token + head * p.q_head
                             : static_cast<T*>(p.k) + t * p.k_token + (head - p.q_heads) * p.k_head;
     if (p.interleaved) {
+      T* const at = x + 2 * first;
       float pairs[2 * kGroup];
-      load_floats(x + 2 * first, pairs);
+      if constexpr (kGroup == 1) {  // of elements that may lie anywhere
+        pairs[0] = to_float(at[0]), pairs[1] = to_float(at[1]);
+      } else {
+        load_floats(at, pairs);
+      }
 #pragma unroll
       for (int j = 0; j < kGroup; ++j) {
         const float x1 = pairs[2 * j], x2 = pairs[2 * j + 1];
         pairs[2 * j] = x1 * cosines[j] - x2 * sines[j];
         pairs[2 * j + 1] = x2 * cosines[j] + x1 * sines[j];
       }
-      store_floats(x + 2 * first, pairs);
+      if constexpr (kGroup == 1) {
+        at[0] = from_float<T>(pairs[0]), at[1] = from_float<T>(pairs[1]);
+      } else {
+        store_floats(at, pairs);
+      }
     } else {
       float x1[kGroup], x2[kGroup], y1[kGroup], y2[kGroup];
       load_floats(x + first, x1);

@@ -17,6 +17,8 @@
 #endif
 
 // CLOVER_KERNEL(name, Params) { ... params.x ... }: one kernel, whose only argument is `params`.
+// CLOVER_KERNEL_RESIDENT(name, Params, blocks): one that CUDA gives so few registers that as many blocks share a
+// multiprocessor.
 // CLOVER_SHARED(type, name, count): an array in shared memory. CLOVER_DYNAMIC_SHARED(name): the launch's dynamic part.
 #if defined(CLOVER_SIMT)
 #define CLOVER_KERNEL(name, Params)                                                                \
@@ -24,6 +26,7 @@
   static const ::clover::simt::KernelEntry entry_of_##name{                                        \
       #name, sizeof(Params), [](const void* bytes) { name(*static_cast<const Params*>(bytes)); }}; \
   extern "C" void name([[maybe_unused]] const Params params)
+#define CLOVER_KERNEL_RESIDENT(name, Params, blocks) CLOVER_KERNEL(name, Params)
 #define CLOVER_SHARED(type, name, count)      \
   static const char clover_key_of_##name = 0; \
   type* const name = static_cast<type*>(::clover::simt::shared_array(&clover_key_of_##name, sizeof(type) * (count)))
@@ -31,6 +34,12 @@
 #else
 #define CLOVER_KERNEL(name, Params) \
   extern "C" __global__ void __launch_bounds__(::clover::native::kBlockThreads) name(const Params params)
+#if defined(__HIP_PLATFORM_AMD__) || defined(__HIPCC__)
+#define CLOVER_KERNEL_RESIDENT(name, Params, blocks) CLOVER_KERNEL(name, Params)
+#else
+#define CLOVER_KERNEL_RESIDENT(name, Params, blocks) \
+  extern "C" __global__ void __launch_bounds__(::clover::native::kBlockThreads, blocks) name(const Params params)
+#endif
 #define CLOVER_SHARED(type, name, count) __shared__ type name[count]
 #define CLOVER_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #endif
@@ -140,10 +149,19 @@ __device__ __forceinline__ uint32_t pack<float>(const float* from) {
   return bit_cast<uint32_t>(from[0]);
 }
 
+// What a card does of itself at a vector's address that is no multiple of its size: the harness ends the test.
+template <int kBytes>
+__device__ __forceinline__ void need_aligned([[maybe_unused]] const void* address) {
+#if defined(CLOVER_SIMT)
+  ::clover::simt::need_aligned(address, kBytes);
+#endif
+}
+
 // kCount neighbouring elements; with more than one, `from` is aligned to 16 bytes or to all of them, if that is less.
 template <int kCount, class T>
 __device__ __forceinline__ void load_elements(const T* from, T (&to)[kCount]) {
   constexpr int kBytes = kCount * static_cast<int>(sizeof(T));
+  if constexpr (kBytes % 8 == 0) need_aligned<kBytes % 16 == 0 ? 16 : 8>(from);
   if constexpr (kBytes % 16 == 0) {
 #if defined(CLOVER_CUDA)
     uint4 words[kBytes / 16];
@@ -162,6 +180,10 @@ __device__ __forceinline__ void load_elements(const T* from, T (&to)[kCount]) {
       unpack(words.w, part + 3 * kIn);
     }
 #endif
+  } else if constexpr (kBytes == 8) {
+    const uint2 words = *reinterpret_cast<const uint2*>(from);
+    unpack(words.x, to);
+    unpack(words.y, to + kCount / 2);
   } else {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) to[i] = from[i];
@@ -182,6 +204,7 @@ __device__ __forceinline__ void store_floats(T* to, const float (&from)[kCount])
   T raw[kCount];
 #pragma unroll
   for (int i = 0; i < kCount; ++i) raw[i] = from_float<T>(from[i]);
+  if constexpr (kBytes % 8 == 0) need_aligned<kBytes % 16 == 0 ? 16 : 8>(to);
   if constexpr (kBytes % 16 == 0) {
 #if defined(CLOVER_CUDA)
     uint4 words[kBytes / 16];
@@ -196,11 +219,47 @@ __device__ __forceinline__ void store_floats(T* to, const float (&from)[kCount])
       reinterpret_cast<uint4*>(to)[i] = {pack(part), pack(part + kIn), pack(part + 2 * kIn), pack(part + 3 * kIn)};
     }
 #endif
+  } else if constexpr (kBytes == 8) {
+    *reinterpret_cast<uint2*>(to) = {pack(raw), pack(raw + kCount / 2)};
   } else {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) to[i] = raw[i];
   }
 }
+
+// Neighbouring elements as they lie, 8 bytes or a multiple of 16: what waits in registers takes no more of them than it
+// must.
+template <class T, int kCount>
+struct Raw {
+  static constexpr int kWords = kCount * static_cast<int>(sizeof(T)) / 4;
+  static_assert(kWords == 2 || kWords % 4 == 0, "in pieces of 8 or 16 bytes");
+  uint32_t words[kWords];
+
+  __device__ __forceinline__ void load(const T* from) {
+    need_aligned<kWords == 2 ? 8 : 16>(from);
+    if constexpr (kWords == 2) {
+      const uint2 two = *reinterpret_cast<const uint2*>(from);
+      words[0] = two.x, words[1] = two.y;
+    } else {
+#pragma unroll
+      for (int i = 0; i < kWords; i += 4) {
+        const uint4 four = reinterpret_cast<const uint4*>(from)[i / 4];
+        words[i] = four.x, words[i + 1] = four.y, words[i + 2] = four.z, words[i + 3] = four.w;
+      }
+    }
+  }
+
+  __device__ __forceinline__ void to_floats(float (&to)[kCount]) const {
+    constexpr int kIn = 4 / sizeof(T);
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) {
+      T elements[kIn];
+      unpack(words[i], elements);
+#pragma unroll
+      for (int j = 0; j < kIn; ++j) to[i * kIn + j] = to_float(elements[j]);
+    }
+  }
+};
 
 // ---- threads ----
 
@@ -364,11 +423,22 @@ __device__ __forceinline__ float sigmoid(float x) {
   return sigmoid_of_power(expf(x > 80.0f ? 80.0f : x));
 }
 
+// 2^x, x at most 127; where the result is subnormal on CUDA as the square of its root, whose instruction has none.
+__device__ __forceinline__ float power_of_two(float x) {
+#if defined(CLOVER_CUDA)
+  float root;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(0.5f * x));
+  return root * root;
+#else
+  return exp2f(x);
+#endif
+}
+
 // To a few units in the last place where x is, and |x| more of them below: for what is rounded to 16 bits, or small
 // beside its neighbours there.
 __device__ __forceinline__ float silu(float x) {
   constexpr float kLog2OfE = 1.44269504f;
-  return x * sigmoid_of_power(exp2f((x > 80.0f ? 80.0f : x) * kLog2OfE));
+  return x * sigmoid_of_power(power_of_two((x > 80.0f ? 80.0f : x) * kLog2OfE));
 }
 
 // a / b of numbers that are not negative; most fit 32 bits, whose division takes a third of the time.

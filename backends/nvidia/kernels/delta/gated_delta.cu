@@ -18,3 +18,11 @@ using kFloat16 = __half;
         params);                                                                                                  \
   }
 CLOVER_REPLAY_KERNELS(CLOVER_REPLAY_KERNEL)
+
+#define CLOVER_AHEAD_KERNEL(dtype, tag, key_dim)                                                                     \
+  extern "C" __global__ void __launch_bounds__(32 * clover::nvidia::gated_delta_detail::kReplayWarps,                \
+                                               clover::nvidia::gated_delta_detail::kAheadBlocks)                     \
+      clover_gated_delta_ahead_##tag##_k##key_dim(const __grid_constant__ clover::nvidia::GatedDeltaParams params) { \
+    clover::delta::replay_ahead<clover::delta::dtype, key_dim>(params);                                              \
+  }
+CLOVER_AHEAD_KERNELS(CLOVER_AHEAD_KERNEL)

@@ -81,6 +81,52 @@ inline constexpr ReplayKernel kReplayKernels[] = {
 
 inline constexpr int kReplayWarps = 4;
 
+// Kernels whose blocks stay and have the next state on its way (replay_ahead).
+inline constexpr int kAheadRows = 128;  // of a head, at most
+inline constexpr int kAheadBlocks = 4;  // on a multiprocessor
+
+// clang-format off
+#define CLOVER_AHEAD_KERNELS(X) \
+  X(kBFloat16, bf16, 64)   \
+  X(kBFloat16, bf16, 128)  \
+  X(kFloat16, fp16, 64)    \
+  X(kFloat16, fp16, 128)   \
+  X(kFloat32, fp32, 64)    \
+  X(kFloat32, fp32, 128)
+// clang-format on
+
+inline constexpr ReplayKernel kAheadKernels[] = {
+#define CLOVER_ROW(dtype, tag, key_dim) \
+  {native::DType::dtype, key_dim, 4, "clover_gated_delta_ahead_" #tag "_k" #key_dim},
+    CLOVER_AHEAD_KERNELS(CLOVER_ROW)
+#undef CLOVER_ROW
+};
+
+// From a few tokens a sequence on and with about as many heads as places: else blocks that come and go, each with a
+// cut, were faster on an H200.
+inline bool goes_ahead(const native::Machine& machine, const GatedDeltaArgs& args) {
+  const GatedDeltaParams& c = args.call;
+  const int64_t longest = args.max_seqlen > 0 && args.max_seqlen < c.tokens ? args.max_seqlen : c.tokens;
+  return longest >= 4 && c.tokens >= 2 * int64_t{c.sequences} && c.value_dim <= kAheadRows &&
+         layout_of(c) == StateLayout::kKeyLast &&
+         8 * int64_t{c.sequences} * c.value_heads >= 7 * int64_t{kAheadBlocks} * machine.multiprocessors;
+}
+
+inline native::Launch ahead_launch(const native::Machine& machine, const GatedDeltaArgs& args) {
+  GatedDeltaParams params = args.call;
+  params.layout = StateLayout::kKeyLast;
+  native::Launch launch;
+  for (const ReplayKernel& kernel : kAheadKernels) {
+    if (kernel.dtype == args.dtype && kernel.key_dim == params.key_dim) launch.kernel = kernel.name;
+  }
+  const int64_t heads = int64_t{params.sequences} * params.value_heads, places = kAheadBlocks * machine.multiprocessors;
+  launch.grid[0] = static_cast<uint32_t>(heads < places ? heads : places);
+  launch.block[0] = 32 * kReplayWarps;
+  launch.shared_bytes = static_cast<uint32_t>(16 * kReplayWarps * params.key_dim * 4);
+  launch.set_params(params);
+  return launch;
+}
+
 inline native::Launch replay_launch(const native::Machine& machine, const GatedDeltaArgs& args) {
   GatedDeltaParams params = args.call;
   const int64_t heads = int64_t{params.sequences} * params.value_heads;
@@ -127,7 +173,7 @@ inline int plan_gated_delta(const native::Machine& machine, const GatedDeltaArgs
     *why_not = "takes at most 65535 sequences and value heads";
     return 0;
   }
-  launches[0] = replay_launch(machine, args);
+  launches[0] = goes_ahead(machine, args) ? ahead_launch(machine, args) : replay_launch(machine, args);
   return 1;
 }
 

@@ -9,6 +9,7 @@
 
 #include "backends/nvidia/kernels/delta/common.cuh"
 #include "backends/nvidia/kernels/delta/gated_delta.h"
+#include "backends/nvidia/kernels/ptx.cuh"
 
 namespace clover::delta {
 
@@ -213,10 +214,12 @@ __device__ __forceinline__ float reduce_scatter(const float (&value)[2 * kRows],
   }
 }
 
-// One token; the result, in lanes 4 … 7 of eight, is the output of row own_row(lane8).
+// One token; the result, in lanes 4 … 7 of eight, is the output of row own_row(lane8). `first_row` is that of the rows
+// that are held, among those staged.
 template <int kKeyDim, int kRows, int kTileRows>
 __device__ __forceinline__ float step(ReplayState<kKeyDim, kRows>& state, float& factor,
-                                      const ReplayStage<kKeyDim, kTileRows>& stage, int at, float scale) {
+                                      const ReplayStage<kKeyDim, kTileRows>& stage, int at, float scale,
+                                      int first_row = 0) {
   using State = ReplayState<kKeyDim, kRows>;
   const int lane = threadIdx.x % 32, lane8 = lane % 8;
   const float4* keys = reinterpret_cast<const float4*>(stage.keys[at]) + lane8;
@@ -233,7 +236,7 @@ __device__ __forceinline__ float step(ReplayState<kKeyDim, kRows>& state, float&
       along[r + kRows] = dot(state.x[r][i], q, along[r + kRows]);
     }
   }
-  const float v = stage.values[at][threadIdx.x / 8 * kRows + own_row<kRows>(lane8)];
+  const float v = stage.values[at][first_row + threadIdx.x / 8 * kRows + own_row<kRows>(lane8)];
   factor *= stage.decay[at];
   const float sum = factor * reduce_scatter<kRows>(along, lane8);
   const float u = stage.beta[at] * (v - sum);
@@ -295,6 +298,113 @@ __device__ __forceinline__ void replay(const nvidia::GatedDeltaParams& p) {
   if (tile.target < 0) return;
   if (factor != 1.0f) multiply(state, factor);
   store_state(state, p, tile);
+}
+
+// ---- the same with the next state on its way: blocks that stay, each with a list of heads ----
+
+// A head of a sequence is replayed in cuts of kAheadRows rows. While one cut is replayed from registers, the next one's
+// part of the state, or that of the next head's first cut, is copied to shared memory: every thread copies what it will
+// hold itself, so that it waits for nobody else.
+template <int kKeyDim>
+struct AheadState {
+  static constexpr int kUnits = 4 * kKeyDim / 32;  // of 16 bytes, a thread
+
+  __device__ static float4* own() {
+    extern __shared__ __align__(16) float4 clover_replay_ahead[];
+    return clover_replay_ahead + threadIdx.x;
+  }
+  __device__ static float4& unit(int r, int i) {
+    return own()[(r * (kKeyDim / 32) + i) * (32 * nvidia::gated_delta_detail::kReplayWarps)];
+  }
+
+  __device__ static void request(const nvidia::GatedDeltaParams& p, const ReplayTile& tile) {
+    if (tile.sequence.slot >= 0) {
+      const float* pool = state_of(p, tile.sequence.slot, tile.head) + threadIdx.x % 8 * 4;
+#pragma unroll
+      for (int r = 0; r < 4; ++r) {
+        const float* row = pool + min(row_of<4>(tile) + r, p.value_dim - 1) * p.state_v;
+#pragma unroll
+        for (int i = 0; i < kKeyDim / 32; ++i) ptx::copy_async_16(&unit(r, i), row + i * 32, true);
+      }
+    }
+    ptx::copy_async_commit();
+  }
+
+  __device__ static void fetch(ReplayState<kKeyDim, 4>& state, bool present) {
+    ptx::copy_async_wait<0>();
+    state.each([&](int r, int i, float4& x) { x = present ? unit(r, i) : make_float4(0.0f, 0.0f, 0.0f, 0.0f); });
+  }
+};
+
+// The block's next head from `item` on that has anything to do, in its first cut; head -1 when there is none.
+__device__ __forceinline__ ReplayTile next_head(const nvidia::GatedDeltaParams& p, int& item) {
+  const int items = p.sequences * p.value_heads;
+  for (; item < items; item += gridDim.x) {
+    const int n = item / p.value_heads;
+    const ReplayTile tile = {find_sequence(p.cu_seqlens, p.initial, n, p.tokens, p.slots), p.final[n],
+                             item - n * p.value_heads, 0};
+    if (!tile.sequence.sound || tile.target >= p.slots) continue;
+    if (tile.sequence.length > 0 || (tile.target >= 0 && tile.target != tile.sequence.slot)) return tile;
+  }
+  return {{0, 0, -1, false}, -1, -1, 0};
+}
+
+template <class T, int kKeyDim>
+__device__ __forceinline__ void replay_ahead(const nvidia::GatedDeltaParams& p) {
+  constexpr int kWarps = nvidia::gated_delta_detail::kReplayWarps, kCut = 16 * kWarps;
+  constexpr int kRows = nvidia::gated_delta_detail::kAheadRows;
+  __shared__ ReplayStage<kKeyDim, kRows> stage;
+  const int warp = threadIdx.x / 32, lane8 = threadIdx.x % 8;
+  int item = blockIdx.x;
+  ReplayTile next = next_head(p, item);
+  if (next.head >= 0) AheadState<kKeyDim>::request(p, next);
+#pragma unroll 1
+  while (next.head >= 0) {
+    ReplayTile tile = next;
+    const int64_t first = tile.sequence.first;
+    const int length = tile.sequence.length;
+    int staged = -1;  // the first token in shared memory
+#pragma unroll 1
+    for (; tile.top_row < p.value_dim; tile.top_row += kCut) {
+      ReplayState<kKeyDim, 4> state;
+      const int row = row_of<4>(tile) + own_row<4>(lane8);
+      const bool writes = lane8 >= 4 && row < p.value_dim;
+      T* out = static_cast<T*>(p.o) + first * p.o_token + tile.head * p.o_head + row;
+      float factor = 1.0f;
+      int begin = 0;
+      do {
+        const int count = min(kReplayStage, length - begin);
+        if (staged != begin) {
+          __syncthreads();  // the stage is free again
+          ReplayTile whole = tile;
+          whole.top_row = 0;
+#pragma unroll 2
+          for (int at = warp; at < count; at += kWarps) stage_token<T>(stage, p, whole, first + begin + at, at);
+          staged = begin;
+        }
+        if (begin == 0) AheadState<kKeyDim>::fetch(state, tile.sequence.slot >= 0);
+        __syncthreads();
+        if (begin == 0) {
+          if (tile.top_row + kCut < p.value_dim) {
+            next.top_row = tile.top_row + kCut;
+          } else {
+            item += gridDim.x;
+            next = next_head(p, item);
+          }
+          if (next.head >= 0) AheadState<kKeyDim>::request(p, next);
+        }
+#pragma unroll 1
+        for (int at = 0; at < count; ++at, out += p.o_token) {
+          const float o = step(state, factor, stage, at, p.scale, tile.top_row);
+          if (writes) *out = from_float<T>(o);
+        }
+        begin += kReplayStage;
+      } while (begin < length);
+      if (tile.target < 0) continue;
+      if (factor != 1.0f) multiply(state, factor);
+      store_state(state, p, tile);
+    }
+  }
 }
 
 }  // namespace clover::delta

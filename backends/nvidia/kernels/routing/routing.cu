@@ -35,20 +35,36 @@ __device__ __forceinline__ float warp_sum(float value) {
   return value;
 }
 
+// What a warp writes down while it chooses.
+struct Notes {
+  alignas(16) uint32_t keys[32];
+  uint32_t ids[32];
+};
+
 // A token's logits: lane l holds experts l, l + 32, ...; places past the last expert order behind everything.
 template <int kWidth>
 struct Row {
+  float logit[kWidth];
   uint32_t bits[kWidth];
-  float largest, total;  // softmax: exp(logit - largest) / total
+  float powers[kWidth];  // exp(logit - largest)
+  float largest, total;  // softmax: powers / total
   bool dead;             // nothing above -inf
 
   template <class T>
-  __device__ __forceinline__ void load(const T* logits, int experts, int lane) {
-    uint32_t best = 0;
+  __device__ __forceinline__ void request(const T* logits, int experts, int lane) {
 #pragma unroll
     for (int i = 0; i < kWidth; ++i) {
       const int expert = i * 32 + lane;
-      bits[i] = expert < experts ? order_bits(to_float(logits[expert])) : 0;
+      logit[i] = expert < experts ? to_float(logits[expert]) : 0.0f;
+    }
+  }
+
+  // Once what was asked for is there.
+  __device__ __forceinline__ void prepare(int experts, int lane) {
+    uint32_t best = 0;
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      bits[i] = i * 32 + lane < experts ? order_bits(logit[i]) : 0;
       best = max(best, bits[i]);
     }
     best = __reduce_max_sync(kAll, best);
@@ -56,53 +72,99 @@ struct Row {
     largest = order_value(best);
     float sum = 0.0f;
 #pragma unroll
-    for (int i = 0; i < kWidth; ++i) sum += exponential(i);
+    for (int i = 0; i < kWidth; ++i) {
+      powers[i] = dead || bits[i] == 0 ? 0.0f : expf(order_value(bits[i]) - largest);
+      sum += powers[i];
+    }
     total = warp_sum(sum);
   }
-  __device__ __forceinline__ float exponential(int i) const {
-    return dead || bits[i] == 0 ? 0.0f : expf(order_value(bits[i]) - largest);
+
+  __device__ __forceinline__ float weight_of(uint32_t id_bits) const {
+    return expf(order_value(id_bits) - largest) / total;
   }
 
-  // Marks the k best outside `barred` (one bit per value held) in `chosen`; lane j learns the j-th of them.
-  __device__ __forceinline__ void choose(int k, int lane, uint32_t barred, uint32_t& chosen, int& id,
+  // The k best outside `barred` (one bit per value held): lane j learns the j-th of them. The k-th largest of the
+  // lanes' own best is a bound below which no such value lies; as a rule fewer than 32 reach it, and a rank is their
+  // number above.
+  __device__ __forceinline__ void choose(int k, int lane, uint32_t barred, Notes& notes, int& id,
                                          uint32_t& id_bits) const {
-    uint32_t left[kWidth];
-#pragma unroll
-    for (int i = 0; i < kWidth; ++i) left[i] = barred >> i & 1u ? 0 : bits[i];
-    chosen = 0;
     id = -1, id_bits = kNothing;
+    uint32_t left[kWidth], best[kWidth];
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) best[i] = left[i] = barred >> i & 1u ? 0 : bits[i];
+#pragma unroll
+    for (int span = kWidth / 2; span > 0; span /= 2) {
+#pragma unroll
+      for (int i = 0; i < span; ++i) best[i] = max(best[i], best[i + span]);
+    }
+    __syncwarp();  // the notes may still be read
+    notes.keys[lane] = best[0];
+    __syncwarp();
+    const int above = count_above(notes, best[0], 32, -1);
+    const uint32_t bound = max(1u, __reduce_min_sync(kAll, above < k ? best[0] : ~0u));
+    int count = 0, places[kWidth];
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      const uint32_t reach = __ballot_sync(kAll, left[i] >= bound);
+      places[i] = count + __popc(reach & ((1u << lane) - 1));
+      count += __popc(reach);
+    }
+    if (count > 32) return choose_in_rounds(k, lane, left, id, id_bits);
+    __syncwarp();  // every lane has counted
+    notes.keys[lane] = 0;
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      if (left[i] >= bound) notes.keys[places[i]] = left[i], notes.ids[places[i]] = i * 32 + lane;
+    }
+    __syncwarp();
+    const uint32_t key = notes.keys[lane], expert = notes.ids[lane];
+    const int rank = lane < count ? count_above(notes, key, count, lane) : 32;
+    __syncwarp();
+    if (rank < k) notes.keys[rank] = key, notes.ids[rank] = expert;
+    __syncwarp();
+    if (lane < min(k, count)) id = static_cast<int>(notes.ids[lane]), id_bits = notes.keys[lane];
+  }
+
+  // How many of the first `count` keys are larger than this one, or as large and noted before `place`. Places are in
+  // the order of experts.
+  __device__ __forceinline__ static int count_above(const Notes& notes, uint32_t key, int count, int place) {
+    int above = 0;
+#pragma unroll 4
+    for (int i = 0; i < count; i += 4) {
+      const uint4 four = *reinterpret_cast<const uint4*>(notes.keys + i);
+      above += four.x > key || (four.x == key && i < place);
+      above += four.y > key || (four.y == key && i + 1 < place);
+      above += four.z > key || (four.z == key && i + 2 < place);
+      above += four.w > key || (four.w == key && i + 3 < place);
+    }
+    return above;
+  }
+
+  // One after another, however many are equal.
+  __device__ __forceinline__ void choose_in_rounds(int k, int lane, uint32_t (&left)[kWidth], int& id,
+                                                   uint32_t& id_bits) const {
+#pragma unroll 1
     for (int j = 0; j < k; ++j) {
-      // Trees rather than chains: with a warp or two per scheduler, latency is what a round costs.
-      uint32_t best[kWidth];
+      uint32_t best = 0;
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i) best[i] = left[i];
-#pragma unroll
-      for (int span = kWidth / 2; span > 0; span /= 2) {
-#pragma unroll
-        for (int i = 0; i < span; ++i) best[i] = max(best[i], best[i + span]);
-      }
-      const uint32_t top = __reduce_max_sync(kAll, best[0]);
+      for (int i = 0; i < kWidth; ++i) best = max(best, left[i]);
+      const uint32_t top = __reduce_max_sync(kAll, best);
       if (top == 0) break;
-      uint32_t place[kWidth];
+      uint32_t place = 0xffffu;
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i) place[i] = left[i] == top ? i * 32 + lane : 0xffffu;
-#pragma unroll
-      for (int span = kWidth / 2; span > 0; span /= 2) {
-#pragma unroll
-        for (int i = 0; i < span; ++i) place[i] = min(place[i], place[i + span]);
-      }
-      const uint32_t winner = __reduce_min_sync(kAll, place[0]);
+      for (int i = kWidth - 1; i >= 0; --i) place = left[i] == top ? i * 32 + lane : place;
+      const uint32_t winner = __reduce_min_sync(kAll, place);
       const uint32_t mine = lane == winner % 32 ? winner / 32 : kWidth;
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) left[i] = i == mine ? 0 : left[i];
-      chosen |= mine < kWidth ? 1u << mine : 0;
       if (lane == j) id = winner, id_bits = top;
     }
   }
 
   __device__ __forceinline__ void store(const RoutingParams& p, int token, int lane, int id, uint32_t id_bits) const {
     const bool there = !dead && id >= 0;
-    float weight = there ? expf(order_value(id_bits) - largest) / total : 0.0f;
+    float weight = there ? weight_of(id_bits) : 0.0f;
     if (p.renormalize) {
       const float sum = warp_sum(weight);
       weight = sum != 0.0f ? weight / sum : 0.0f;
@@ -117,12 +179,14 @@ struct Row {
 template <class T, int kWidth>
 __device__ __forceinline__ void topk_softmax(const RoutingParams& p) {
   const int token = blockIdx.x * 4 + threadIdx.x / 32, lane = threadIdx.x % 32;
+  __shared__ Notes notes[4];
   if (token >= p.tokens) return;
   Row<kWidth> row;
-  row.load(static_cast<const T*>(p.logits) + token * p.logits_row, p.experts, lane);
-  uint32_t chosen, id_bits;
+  row.request(static_cast<const T*>(p.logits) + token * p.logits_row, p.experts, lane);
+  row.prepare(p.experts, lane);
+  uint32_t id_bits;
   int id;
-  row.choose(p.top_k, lane, 0, chosen, id, id_bits);
+  row.choose(p.top_k, lane, 0, notes[threadIdx.x / 32], id, id_bits);
   row.store(p, token, lane, id, id_bits);
 }
 
@@ -135,12 +199,19 @@ struct Team {
     if constexpr (kBlocks > 1) asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return static_cast<int>(rank);
   }
-  __device__ __forceinline__ static void sync() {
+  __device__ __forceinline__ static void arrive() {
+    if constexpr (kBlocks > 1) asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+  }
+  __device__ __forceinline__ static void wait() {
     if constexpr (kBlocks == 1) {
       __syncthreads();
     } else {
-      asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+      asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
     }
+  }
+  __device__ __forceinline__ static void sync() {
+    arrive();
+    wait();
   }
   // The same variable in another block's shared memory.
   template <class Value>
@@ -174,21 +245,76 @@ __device__ int shortest_prefix(const RoutingParams& p, const uint32_t* keys, con
   return p.budget;
 }
 
-// Tokens are dealt to the team's blocks one by one, `rows` at a time; experts to its threads, several threads to each.
+// The ranks of experts [first, last) among all, by number where no token counts; 2^parts_log2 threads to an expert.
+// Written here, or with !kOwnOnly to the whole team.
+template <int kBlocks, int kThreads, bool kOwnOnly>
+__device__ __forceinline__ void rank_experts(const RoutingParams& p, const uint32_t* keys, float* ranked, int* ranks,
+                                             int first, int last, int parts_log2, bool any) {
+  using Together = Team<kBlocks>;
+  const int thread = threadIdx.x, padded = (p.experts + 3) / 4 * 4;
+  const int parts = 1 << parts_log2, part = thread & (parts - 1);
+#pragma unroll 1
+  for (int base = first; base < last; base += kThreads >> parts_log2) {
+    const int expert = base + (thread >> parts_log2);
+    const bool owner = expert < last;
+    const uint32_t key = owner ? keys[expert] : 1;
+    int better = 0;
+#pragma unroll 8
+    for (int e = part * 4; e < padded; e += parts * 4) {
+      const uint4 four = *reinterpret_cast<const uint4*>(keys + e);
+      const uint32_t below = e + 3 < expert ? key - 1 : key;  // equal ones before this expert are better
+      better += (four.x > below) + (four.y > below) + (four.z > below) + (four.w > below);
+      if (e == expert / 4 * 4) {
+        better += four.x == key && e < expert;
+        better += four.y == key && e + 1 < expert;
+        better += four.z == key && e + 2 < expert;
+      }
+    }
+    for (int step = parts / 2; step > 0; step /= 2) better += __shfl_xor_sync(kAll, better, step);
+    if (!any) better = expert;
+    if (!owner || part != 0) continue;
+#pragma unroll
+    for (int r = 0; r < (kOwnOnly ? 1 : kBlocks); ++r) {
+      int* all_ranks = kOwnOnly ? ranks : Together::peer(ranks, r);
+      float* all_ranked = kOwnOnly ? ranked : Together::peer(ranked, r);
+      all_ranks[expert] = better;
+      if (p.top_p > 0.0f) all_ranked[better] = order_value(key);
+    }
+  }
+}
+
+// Tokens are dealt to the team's blocks one by one, `rows` at a time. What a token gives an expert is written to the
+// tables of all blocks, each of which then knows every score and, with few experts, ranks them all by itself.
 template <class T, int kWidth, int kBlocks, int kThreads>
 __device__ __forceinline__ void block_coreset(const RoutingParams& p) {
   using Together = Team<kBlocks>;
+  constexpr bool kRanksAll = kBlocks == 1;
+  constexpr int kOwn = kWidth * 32 > kThreads ? kWidth * 32 / kThreads : 1;  // experts whose scores a thread adds up
   extern __shared__ __align__(16) float shared[];
   const int padded = (p.experts + 3) / 4 * 4, own_rows = p.rows / kBlocks;
-  float* gathered = shared;  // [own_rows][padded]: what this block's tokens give each expert
-  uint32_t* keys = reinterpret_cast<uint32_t*>(gathered + own_rows * padded);  // scores as order_bits
-  float* ranked = reinterpret_cast<float*>(keys + padded);                     // scores by rank
+  float* table = shared;                                                  // [rows][padded]: what tokens give experts
+  uint32_t* keys = reinterpret_cast<uint32_t*>(table + p.rows * padded);  // scores as order_bits
+  float* ranked = reinterpret_cast<float*>(keys + padded);                // scores by rank
   int* ranks = reinterpret_cast<int*>(ranked + padded);
   __shared__ int prefix;
+  __shared__ Notes notes[kThreads / 32];
   const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32, rank = Together::rank();
-  const int block = blockIdx.x / kBlocks;
+  const int block = blockIdx.x / kBlocks, row_of_warp = warp * kBlocks + rank;
 
   const int begin = p.cu_seqlens[block], end = p.cu_seqlens[block + 1];
+  // With one block its first token is 0 as a rule; the row is on its way before that is known.
+  Row<kWidth> row;
+  int held = -1;  // the token in `row`
+  const bool guesses = gridDim.x == kBlocks && warp < own_rows && row_of_warp < p.tokens;
+  if (guesses) row.request(static_cast<const T*>(p.logits) + row_of_warp * p.logits_row, p.experts, lane);
+  const auto clear_table = [&] {
+    for (int i = thread; i < min(p.rows, p.tokens) * padded / 4; i += kThreads)
+      reinterpret_cast<float4*>(table)[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+  };
+  clear_table();
+  int parts_log2 = 0;  // threads that share an expert when it is ranked
+  const int ranked_here = kRanksAll ? p.experts : (p.experts + kBlocks - 1) / kBlocks;
+  while (parts_log2 < 5 && (ranked_here << (parts_log2 + 1)) <= kThreads) ++parts_log2;
   if (begin < 0 || end > p.tokens || begin > end) return;
   const int share = (p.experts + kBlocks - 1) / kBlocks;  // experts of this block of threads
   const int first_expert = rank * share, last_expert = min(first_expert + share, p.experts);
@@ -197,111 +323,107 @@ __device__ __forceinline__ void block_coreset(const RoutingParams& p) {
     for (int e = first_expert + thread; e < last_expert; e += kThreads) coreset[e] = 0;
     return;
   }
-  int parts = 1;  // threads that share an expert
-  while (parts < 32 && parts * 2 * share <= kThreads) parts *= 2;
-  const int expert = first_expert + thread / parts, part = thread % parts;
-  const bool owner = expert < last_expert;
-
+  Together::arrive();
+  if (guesses) {
+    held = row_of_warp;
+    row.prepare(p.experts, lane);
+  }
   bool any = p.live == nullptr;
   if (!any) {
     for (int token = begin + thread; token < end && !any; token += kThreads) any = p.live[token] != 0;
     any = __syncthreads_or(any);
   }
 
-  Row<kWidth> row;
-  float score = 0.0f;
-  for (int first = begin; first < end; first += p.rows) {
-    const int token = first + warp * kBlocks + rank;
-    if (first != begin) Together::sync();
-    if (warp < own_rows) {
+  // Twice through the tokens: the first time for the scores, the second to choose among the experts kept. One loop, as
+  // the code of a choice then is in the instruction cache when it is needed again.
+  float scores[kOwn] = {};
+  uint32_t barred = 0;
+#pragma unroll 1
+  for (int pass = 0; pass < 2; ++pass) {
+#pragma unroll 1
+    for (int first = begin; first < end; first += p.rows) {
+      const int token = first + row_of_warp;
+      const bool there = warp < own_rows && token < end;
       bool counts = false;
-      if (token < end) {
-        row.load(static_cast<const T*>(p.logits) + token * p.logits_row, p.experts, lane);
+      int id = -1;
+      uint32_t id_bits = kNothing;
+      if (there) {
+        if (held != token) {
+          row.request(static_cast<const T*>(p.logits) + token * p.logits_row, p.experts, lane);
+          row.prepare(p.experts, lane);
+        }
+        held = token;
         counts = !row.dead && (p.live == nullptr || p.live[token] != 0);
+        if (pass == 1 || (counts && !p.largest)) row.choose(p.top_k, lane, barred, notes[warp], id, id_bits);
+        if (pass == 1) row.store(p, token, lane, id, id_bits);
       }
-      uint32_t chosen = counts ? kAll : 0, id_bits;
-      int id;
-      if (counts && !p.largest) row.choose(p.top_k, lane, 0, chosen, id, id_bits);
+      if (pass == 1) continue;
+      Together::wait();  // every table is clear
+      if (counts && p.largest) {
+        const float factor = 1.0f / row.total;
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i) {
-        const int e = i * 32 + lane;
-        if (e < p.experts) gathered[warp * padded + e] = chosen >> i & 1u ? row.exponential(i) / row.total : 0.0f;
+        for (int i = 0; i < kWidth; ++i) {
+          const int e = i * 32 + lane;
+          for (int r = 0; r < kBlocks && e < p.experts; ++r)
+            Together::peer(table, r)[row_of_warp * padded + e] = row.powers[i] * factor;
+        }
+      } else if (id >= 0) {
+        const float weight = row.weight_of(id_bits);
+#pragma unroll
+        for (int r = 0; r < kBlocks; ++r) Together::peer(table, r)[row_of_warp * padded + id] = weight;
       }
-    }
-    Together::sync();
-    // Each of an expert's threads fetches other rows, all at once; the sum then runs over the tokens in their order.
-    for (int row0 = 0; row0 < own_rows; row0 += parts) {
-      float values[kBlocks];
+      Together::sync();
+      const int rows = min(p.rows, end - first);
 #pragma unroll
-      for (int r = 0; r < kBlocks; ++r) {
-        const bool there = owner && row0 + part < own_rows;
-        values[r] = there ? Together::peer(gathered, r)[(row0 + part) * padded + expert] : 0.0f;
-      }
-      for (int i = 0; i < min(parts, own_rows - row0); ++i) {
-#pragma unroll
-        for (int r = 0; r < kBlocks; ++r) {
-          const float value = __shfl_sync(kAll, values[r], lane / parts * parts + i);
-          if (!p.largest)
-            score += value;
-          else if (value > score || isnan(value))
-            score = value;  // a NaN, once in, stays: nothing is greater
+      for (int i = 0; i < kOwn; ++i) {
+        const float* column = table + thread + i * kThreads;
+        if (thread + i * kThreads >= p.experts) break;
+        if (p.largest) {
+          for (int r = 0; r < rows; ++r) {
+            const float value = column[r * padded];
+            if (value > scores[i] || isnan(value)) scores[i] = value;  // a NaN, once in, stays: nothing is greater
+          }
+        } else {
+#pragma unroll 16
+          for (int r = 0; r < rows; ++r) scores[i] += column[r * padded];  // in the order of the tokens
         }
       }
+      if (first + p.rows < end) {
+        __syncthreads();
+        clear_table();
+        Together::arrive();
+      }
     }
-  }
+    if (pass == 1) break;
 
-  // Every block of the team gets every score, ranks its own experts, and tells the others.
-  const uint32_t own = order_bits(score);
-  if (owner && part == 0) {
 #pragma unroll
-    for (int r = 0; r < kBlocks; ++r) Together::peer(keys, r)[expert] = own;
-  }
-  if (thread < padded - p.experts) keys[p.experts + thread] = 0;
-  Together::sync();
-  const uint32_t key = owner ? keys[expert] : 0;
-  int better = 0;
-#pragma unroll 4
-  for (int e = part * 4; owner && e < padded; e += parts * 4) {
-    const uint4 four = *reinterpret_cast<const uint4*>(keys + e);
-    better += four.x > key || (four.x == key && e < expert);
-    better += four.y > key || (four.y == key && e + 1 < expert);
-    better += four.z > key || (four.z == key && e + 2 < expert);
-    better += four.w > key || (four.w == key && e + 3 < expert);
-  }
-  for (int step = parts / 2; step > 0; step /= 2) better += __shfl_xor_sync(kAll, better, step);
-  if (!any) better = expert;
-  if (owner && part == 0) {
-#pragma unroll
-    for (int r = 0; r < kBlocks; ++r) {
-      Together::peer(ranks, r)[expert] = better;
-      if (p.top_p > 0.0f) Together::peer(ranked, r)[better] = score;
-    }
-  }
-  Together::sync();  // the last time that the team touches each other's memory
-  int keep = p.budget;
-  if (p.top_p > 0.0f && any) {
-    if (warp == 0) {
-      const int count = shortest_prefix(p, keys, ranked, lane);
-      if (lane == 0) prefix = count;
+    for (int i = 0; i < kOwn; ++i) {
+      const int e = thread + i * kThreads;
+      if (e < padded) keys[e] = e < p.experts ? order_bits(scores[i]) : 0;
     }
     __syncthreads();
-    keep = prefix;
-  }
-  if (owner && part == 0) coreset[expert] = better < keep;
-
-  uint32_t barred = 0;
+    rank_experts<kBlocks, kThreads, kRanksAll>(p, keys, ranked, ranks, kRanksAll ? 0 : first_expert,
+                                               kRanksAll ? p.experts : last_expert, parts_log2, any);
+    if (kRanksAll) {
+      __syncthreads();
+    } else {
+      Together::sync();
+    }
+    int keep = p.budget;
+    if (p.top_p > 0.0f && any) {
+      if (warp == 0) {
+        const int count = shortest_prefix(p, keys, ranked, lane);
+        if (lane == 0) prefix = count;
+      }
+      __syncthreads();
+      keep = prefix;
+    }
+    for (int e = first_expert + thread; e < last_expert; e += kThreads) coreset[e] = ranks[e] < keep;
 #pragma unroll
-  for (int i = 0; i < kWidth; ++i) {
-    const int e = i * 32 + lane;
-    if (e >= p.experts || ranks[e] >= keep) barred |= 1u << i;
-  }
-  const bool held = end - begin <= p.rows;  // the row is still in the registers
-  for (int token = begin + warp * kBlocks + rank; warp < own_rows && token < end; token += p.rows) {
-    if (!held) row.load(static_cast<const T*>(p.logits) + token * p.logits_row, p.experts, lane);
-    uint32_t chosen, id_bits;
-    int id;
-    row.choose(p.top_k, lane, barred, chosen, id, id_bits);
-    row.store(p, token, lane, id, id_bits);
+    for (int i = 0; i < kWidth; ++i) {
+      const int e = i * 32 + lane;
+      if (e >= p.experts || ranks[e] >= keep) barred |= 1u << i;
+    }
   }
 }
 

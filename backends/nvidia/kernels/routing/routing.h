@@ -54,7 +54,7 @@ namespace routing {
 constexpr int64_t kMaxExperts = 1024;
 constexpr int64_t kMaxTopK = 32;
 constexpr int kTeamBlocks = 8;  // from sm_90 on, a cluster shares the tokens of one block_coreset block
-constexpr int kTeamThreads = 128;
+constexpr int kTeamThreads = 256;
 
 // Kernels hold a row of logits in registers: 8, 16 or 32 a lane.
 inline int width_index(int64_t experts) {
@@ -117,10 +117,12 @@ inline int plan_block_coreset(const native::Machine& machine, const BlockCoreset
   p.budget = static_cast<int32_t>(a.budget), p.largest = a.largest, p.top_p = a.top_p;
   const bool team = machine.compute_capability >= 90;
   const int blocks = team ? routing::kTeamBlocks : 1, threads = team ? routing::kTeamThreads : 1024;
-  // One row of scores per warp, as far as shared memory goes, beside three arrays over the experts.
+  // One row of scores for each warp of the team, as far as shared memory goes, beside three arrays over the experts and
+  // the warps' notes.
   const int64_t row_bytes = (a.routing.experts + 3) / 4 * 16;
-  const int64_t rows = std::min<int64_t>(threads / 32, (machine.shared_bytes_optin - 1024) / row_bytes - 3);
-  p.rows = static_cast<int32_t>(rows * blocks);
+  const int64_t room = (machine.shared_bytes_optin - 1024 - threads * 8) / row_bytes - 3;
+  const int64_t rows = std::min<int64_t>(threads / 32 * blocks, room) / blocks * blocks;
+  p.rows = static_cast<int32_t>(rows);
   native::Launch launch{};
   launch.kernel = names[team][static_cast<int>(a.routing.dtype)][routing::width_index(a.routing.experts)];
   launch.grid[0] = static_cast<uint32_t>(a.blocks * blocks);

@@ -50,6 +50,12 @@ int main(int count, char** arguments) {
   compare(&plain, CLOVER_ANY_SLOT, device, memory, 1e-4, 1e-4);
   // The bundled geometry; outputs are BF16.
   Commit prompt(clover::DType::kBFloat16, 16, 32, 128, 128, {0, 200}, {0});
-  compare(&prompt, 10, device, memory, 0.02, 1e-4);
+  try {
+    compare(&prompt, 10, device, memory, 0.02, 1e-4);
+  } catch (const clover::CompileError& error) {
+    // The wheel has it for every NVIDIA card that it supports, but not for every DCU.
+    require(device.type == CLOVER_ROCM, error.what());
+    std::printf("the Triton kernel was not run: %s\n", error.what());
+  }
   std::printf("ok\n");
 }

@@ -4,10 +4,10 @@
 
 namespace clover::jit {
 
-const KernelRow& kernel_row(const std::string& name) {
+const KernelRow& kernel_row(const char* name) {
   for (const KernelRow& row : kernel_table())
     if (row.name == name) return row;
-  throw device::Failure(CLOVER_INTERNAL, "kernels.toml has no kernel " + name);
+  throw device::Failure(CLOVER_INTERNAL, std::string("kernels.toml has no kernel ") + name);
 }
 
 }  // namespace clover::jit

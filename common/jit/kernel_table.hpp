@@ -44,6 +44,6 @@ struct KernelRow {
 const std::vector<KernelRow>& kernel_table();
 
 // Throws when there is no such kernel.
-const KernelRow& kernel_row(const std::string& name);
+const KernelRow& kernel_row(const char* name);
 
 }  // namespace clover::jit

@@ -72,16 +72,11 @@ template <class Operator, class Args, class Dims>
 class TritonProvider {
  public:
   static int32_t accept(const clover_call& call, const Args& args, const Dims& dims) {
-    std::string reason;
     const int32_t status = device::guarded(call.message, call.message_capacity, [&] {
-      Triton& triton = of(call);
       Plan plan;
-      if (const char* why = Operator::plan(triton, args, dims, &plan)) reason = why;
-      for (int i = 0; i < plan.count() && reason.empty(); ++i) reason = triton.why_not(plan.launches()[i]);
-      for (int i = 0; i < plan.count() && reason.empty(); ++i) reason = grid_fault(triton, plan.launches()[i]);
+      make_plan(of(call), args, dims, &plan);
     });
-    if (status != CLOVER_OK) return 0;
-    return reason.empty() ? 1 : refuse(call, 0, "%s", reason.c_str());
+    return status == CLOVER_OK ? 1 : 0;
   }
 
   static uint64_t workspace_bytes(const clover_call& call, const Args& args, const Dims& dims) {
@@ -99,7 +94,7 @@ class TritonProvider {
     return device::guarded(call.message, call.message_capacity, [&] {
       Plan plan;
       Triton& triton = of(call);
-      Operator::plan(triton, args, dims, &plan);
+      make_plan(triton, args, dims, &plan);
       for (int i = 0; i < plan.count(); ++i) triton.prepare(plan.launches()[i], call.stream);
     });
   }
@@ -116,6 +111,16 @@ class TritonProvider {
 
  private:
   static Triton& of(const clover_call& call) { return Triton::of(device::device(call.device_id)); }
+
+  // Throws CLOVER_UNSUPPORTED where the call is not taken.
+  static void make_plan(Triton& triton, const Args& args, const Dims& dims, Plan* plan) {
+    const auto refuse = [](const std::string& why) { throw device::Failure(CLOVER_UNSUPPORTED, why); };
+    if (const char* why = Operator::plan(triton, args, dims, plan)) refuse(why);
+    for (int i = 0; i < plan->count(); ++i) {
+      if (const std::string why = triton.why_not(plan->launches()[i]); !why.empty()) refuse(why);
+      if (const std::string why = grid_fault(triton, plan->launches()[i]); !why.empty()) refuse(why);
+    }
+  }
 
   static std::string grid_fault(const Triton& triton, const Launch& launch) {
     for (int axis = 0; axis < 3; ++axis)

@@ -125,7 +125,8 @@ class Dispatcher {
     const ActiveProvider* lowest = lowest_accepting();
     if (lowest == nullptr) refuse_all();
     const ActiveProvider* tuned = handle_.provider_slot == CLOVER_ANY_SLOT ? preferred() : nullptr;
-    return std::max(workspace_of(*lowest->provider), tuned == nullptr ? 0 : workspace_of(*tuned->provider));
+    const bool may_run = tuned != nullptr && accepts(*tuned);
+    return std::max(workspace_of(*lowest->provider), may_run ? workspace_of(*tuned->provider) : 0);
   }
 
  private:
@@ -154,7 +155,7 @@ class Dispatcher {
     const bool any = handle_.provider_slot == CLOVER_ANY_SLOT;
     const ActiveProvider* p = any ? preferred() : nullptr;
     const char* by = "tuned table";
-    if (p == nullptr || !prepared(*p)) p = lowest_accepting(), by = any ? "lowest slot" : "handle";
+    if (p == nullptr || !takes(*p)) p = lowest_accepting(), by = any ? "lowest slot" : "handle";
     if (p == nullptr) refuse_all();
     if (tracing()) trace(*p, by);
     return *p;
@@ -166,7 +167,7 @@ class Dispatcher {
     return nullptr;
   }
 
-  // Null where there is no table, where it names nothing for this call, and where what it names does not take it.
+  // What the table names for this call; null where there is no table, and where it names nothing.
   const ActiveProvider* preferred() {
     const clover_plugin* plugin = first_->plugin;
     if (plugin->preferred_slot == nullptr) return nullptr;
@@ -183,17 +184,19 @@ class Dispatcher {
     const clover_sizes sizes{op.name, count, names, values};
     const int32_t slot = plugin->preferred_slot(call_.device_id, &sizes);
     for (const ActiveProvider* p = first_; p != last_; ++p)
-      if (p->plugin == plugin && p->provider->slot == slot) return accepts(*p) ? p : nullptr;
+      if (p->plugin == plugin && p->provider->slot == slot) return p;
     return nullptr;
   }
 
-  // A kernel that cannot be had leaves the call to the providers that need none, and that is said.
-  bool prepared(const ActiveProvider& p) {
-    if (p.provider->prepare == nullptr) return true;
+  // Whether the table's choice takes the call. A kernel that cannot be had leaves the call to the providers that need
+  // none, and that is said.
+  bool takes(const ActiveProvider& p) {
+    if (p.provider->prepare == nullptr) return accepts(p);
     message_[0] = '\0';
-    if (p.provider->prepare(&view_, call_.args, call_.dims) == CLOVER_OK) return true;
-    warn_once(prefix() + provider_text(p) + ", which the tuned table prefers, is passed over: " + message_);
-    return false;
+    const int32_t status = p.provider->prepare(&view_, call_.args, call_.dims);
+    if (status != CLOVER_OK && status != CLOVER_UNSUPPORTED)
+      warn_once(prefix() + provider_text(p) + ", which the tuned table prefers, is passed over: " + message_);
+    return status == CLOVER_OK;
   }
 
   void trace(const ActiveProvider& chosen, const char* by) {

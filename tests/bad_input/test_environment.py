@@ -89,7 +89,7 @@ def test_trace_is_one_line_of_json_a_call(right):
     (line,) = log.splitlines()
     record = json.loads(line.removeprefix("clover-ops: "))
     assert record == {"op": "rms_norm_gated", "device": "cpu", "backend": "cpu", "slot": 0, "provider": "native",
-                      "dims": {"T": 2, "HV": 1, "V": 4}}  # fmt: skip
+                      "by": "lowest slot", "dims": {"T": 2, "HV": 1, "V": 4}}  # fmt: skip
 
 
 @pytest.mark.parametrize("value", ["nosuch", "CPU", "cpu;x", ","])

@@ -20,11 +20,11 @@ def part_of(name, count):
 
 
 def select(items, text):
-    """(kept, left out). What is of no case is in every part."""
+    """(kept, left out). What is of no case is in the first part, so that the parts' counts add up to the whole."""
     which, count = parse(text)
     kept, others = [], []
     for item in items:
         case = item.callspec.params.get("case") if hasattr(item, "callspec") else None
-        ours = case is None or part_of(f"{item.module.__name__}:{case}", count) == which
+        ours = (1 if case is None else part_of(f"{item.module.__name__}:{case}", count)) == which
         (kept if ours else others).append(item)
     return kept, others

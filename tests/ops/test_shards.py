@@ -19,9 +19,9 @@ def test_parts_hold_every_case_once(count):
     assert min(map(len, parts)) > len(items) / count / 2
 
 
-def test_what_has_no_case_is_in_every_part():
+def test_what_has_no_case_is_in_the_first_part():
     items = [SimpleNamespace(module=ModuleType("suite"))]
-    assert all(shards.select(items, f"{which}/3") == (items, []) for which in (1, 2, 3))
+    assert [shards.select(items, f"{which}/3")[0] for which in (1, 2, 3)] == [items, [], []]
 
 
 @pytest.mark.parametrize("text", ["", "0/4", "5/4", "1", "1/0", "a/b", "1/2/3", "-1/2"])

@@ -39,8 +39,9 @@ typedef struct clover_provider {
   uint64_t (*workspace_bytes)(const clover_call* call, const void* args, const void* dims);
   /* Puts the whole operator on call->stream and returns CLOVER_OK, or a status with a message. */
   int32_t (*run)(const clover_call* call, const void* args, const void* dims);
-  /* Makes what run needs (a kernel that is compiled on first use), or says why it cannot be had. Asked before a
-   * provider is taken because a tuned table prefers it. Null: nothing can be missing. */
+  /* Makes what run needs (a kernel that is compiled on first use). Asked in place of accept where a tuned table prefers
+   * the provider: CLOVER_UNSUPPORTED where that would refuse, another status where the kernel cannot be had. Null:
+   * nothing can be missing. */
   int32_t (*prepare)(const clover_call* call, const void* args, const void* dims);
 } clover_provider;
 

@@ -59,7 +59,7 @@ step host-cpp native host_cost "$out/host-cost-cpp.json"
 step host-cost python3 -m tests.benchmarks.host_cost --json "$out/host-cost.json"
 step memcheck sanitize memcheck
 step synccheck sanitize synccheck
-# moe_stream's warps hand buffers on by acquire and release flags, which racecheck reports as races.
+# It reports clover_moe_stream, whose warps hand buffers on by acquire and release flags: not settled yet, so left out here.
 step racecheck sanitize racecheck --kernel-name-exclude kernel_substring=clover_moe_stream
 step speed python3 -m tests.benchmarks.gpu --json "$out/speed.json"
 cat "$out/speed.log"

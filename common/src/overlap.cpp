@@ -81,10 +81,12 @@ struct Problem {
 bool byte_range(const clover_tensor& tensor, uintptr_t* first, uintptr_t* end) {
   const Wide item = item_bytes(tensor.dtype);
   Wide low = 0, high = 0;
-  for (int32_t i = 0; i < tensor.ndim; ++i) {
-    const Wide steps = Wide(tensor.shape[i] - 1) * stride_of(tensor, i);
+  int64_t contiguous = 1;  // the stride of this axis where none are given
+  for (int32_t i = tensor.ndim - 1; i >= 0; --i) {
+    const Wide steps = Wide(tensor.shape[i] - 1) * (tensor.strides != nullptr ? tensor.strides[i] : contiguous);
     if (steps > kReach || steps < -kReach) return false;
     (steps < 0 ? low : high) += steps * item;
+    contiguous = sat::mul(contiguous, tensor.shape[i]);
   }
   const Wide base = Wide(reinterpret_cast<uintptr_t>(tensor.data)) + tensor.byte_offset;
   if (base + low < 0 || base + high + item > Wide(INT64_MAX)) return false;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,8 +28,12 @@ struct Config {
 };
 
 struct Parameter {
+  Parameter(std::string name, std::string type);
+
   std::string name;
   std::string type;  // `*x` is a pointer to the data dtype of the call
+  char kind;         // 'p' for pointers, 'l', 'i' and 'f' for i64, i32 and fp32
+  bool specialised;  // see launch.hpp
 };
 
 struct KernelRow {
@@ -44,6 +49,6 @@ struct KernelRow {
 const std::vector<KernelRow>& kernel_table();
 
 // Throws when there is no such kernel.
-const KernelRow& kernel_row(const char* name);
+const KernelRow& kernel_row(std::string_view name);
 
 }  // namespace clover::jit

@@ -12,31 +12,22 @@ namespace {
   throw device::Failure(CLOVER_INTERNAL, "kernel " + row.name + ": " + what);
 }
 
-// 'p' for pointers, 'l', 'i' and 'f' for i64, i32 and fp32.
-char kind_of(const std::string& type) {
-  return type[0] == '*' ? 'p' : type == "i64" ? 'l' : type == "i32" ? 'i' : 'f';
-}
-
-bool specialised(const std::string& type) {
-  return type == "i64" || type == "*x" || type == "*bf16" || type == "*fp16" || type == "*fp32";
-}
-
 }  // namespace
 
-Launch::Launch(const char* kernel, const char* data) {
+void Launch::start(const char* kernel, const char* data) {
   key_.row = &kernel_row(kernel);
   key_.data = data;
   if (row().parameters.size() > kMaxArguments || row().constants.size() > kMaxConstants)
     bug(row(), "has more parameters than a launch holds");
 }
 
-int Launch::constant_index(const std::string& name) const {
+int Launch::constant_index(std::string_view name) const {
   for (size_t i = 0; i < row().constants.size(); ++i)
     if (row().constants[i] == name) return static_cast<int>(i);
-  bug(row(), "has no constexpr " + name);
+  bug(row(), "has no constexpr " + std::string(name));
 }
 
-Launch& Launch::set(const char* constant, Constant value) {
+Launch& Launch::set(std::string_view constant, Constant value) {
   const int index = constant_index(constant);
   key_.constants[index] = value.value;
   set_ |= 1u << index;
@@ -63,7 +54,7 @@ void Launch::configure(const TunedTable& tuned) {
   for (size_t i = 0; config == nullptr && i < row().configs.size(); ++i)
     if (agrees(row().configs[i])) config = &row().configs[i];
   if (config == nullptr) bug(row(), "no configuration agrees with what the provider needs");
-  for (const auto& [name, value] : config->constants) set(name.c_str(), value);
+  for (const auto& [name, value] : config->constants) set(name, value);
   key_.config = config;
 }
 
@@ -76,9 +67,10 @@ int64_t Launch::operator[](const char* constant) const {
 Launch& Launch::take(char kind, const void* value, size_t bytes) {
   if (count_ == static_cast<int>(row().parameters.size())) bug(row(), "is given too many arguments");
   const Parameter& parameter = row().parameters[count_];
-  if (kind_of(parameter.type) != kind) bug(row(), "argument " + parameter.name + " is a " + parameter.type);
+  if (parameter.kind != kind) bug(row(), "argument " + parameter.name + " is a " + parameter.type);
+  values_[count_] = 0;
   std::memcpy(&values_[count_], value, bytes);
-  if (specialised(parameter.type)) {
+  if (parameter.specialised) {
     if (values_[count_] % 16 == 0) key_.divisible |= uint64_t{1} << count_;
     if (kind == 'l' && values_[count_] == 1) key_.one |= uint64_t{1} << count_;
   }

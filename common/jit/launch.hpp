@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "kernel_table.hpp"
 #include "request.hpp"
@@ -35,10 +36,13 @@ class Launch {
 
   Launch() = default;
   // `data` is what `*x` points to: "bf16", "fp16" or "fp32".
-  Launch(const char* kernel, const char* data);
+  Launch(const char* kernel, const char* data) { start(kernel, data); }
 
-  Launch& set(const char* constant, int64_t value) { return set(constant, Constant{value, false}); }
-  Launch& set_flag(const char* constant, bool value) { return set(constant, Constant{value, true}); }
+  // The same for one that nothing was given to yet.
+  void start(const char* kernel, const char* data);
+
+  Launch& set(std::string_view constant, int64_t value) { return set(constant, Constant{value, false}); }
+  Launch& set_flag(std::string_view constant, bool value) { return set(constant, Constant{value, true}); }
 
   // Takes the tuned configuration for the constants so far, else the first candidate that agrees with them.
   void configure(const TunedTable& tuned);
@@ -67,15 +71,15 @@ class Launch {
   int arguments(const void* (&addresses)[kMaxArguments + 2]) const;
 
  private:
-  Launch& set(const char* constant, Constant value);
+  Launch& set(std::string_view constant, Constant value);
   Launch& take(char kind, const void* value, size_t bytes);
-  int constant_index(const std::string& name) const;
+  int constant_index(std::string_view name) const;
   bool is_set(int index) const { return (set_ >> index & 1) != 0; }
 
   Key key_;
   uint32_t set_ = 0, boolean_ = 0;  // a bit for each constexpr
   int count_ = 0;
-  uint64_t values_[kMaxArguments] = {};
+  uint64_t values_[kMaxArguments];  // of the arguments so far
   void* no_scratch_ = nullptr;
 };
 

@@ -21,7 +21,11 @@ class Plan {
 
   explicit Plan(void* workspace = nullptr) : workspace_(static_cast<char*>(workspace)) {}
 
-  Launch& add(const char* kernel, const char* data) { return launches_[count_++] = Launch(kernel, data); }
+  Launch& add(const char* kernel, const char* data) {
+    Launch& launch = launches_[count_++];
+    launch.start(kernel, data);
+    return launch;
+  }
 
   // Memory in the workspace, aligned as Triton assumes. Before there is a workspace the address is its offset.
   template <class T>

@@ -78,10 +78,10 @@ class IndexChecker {
     if (reader_ == nullptr) {
       indices.data = reinterpret_cast<const int32_t*>(address);
     } else {
-      uintptr_t first, end;
-      byte_range(t, &first, &end);
-      const char* host = static_cast<const char*>((*reader_)(first, end));
-      indices.data = reinterpret_cast<const int32_t*>(host + (address - first));
+      ByteRange range;
+      byte_range(t, &range);
+      const char* host = static_cast<const char*>((*reader_)(range.first, range.end));
+      indices.data = reinterpret_cast<const int32_t*>(host + (address - range.first));
     }
     return indices;
   }

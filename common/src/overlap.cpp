@@ -78,7 +78,7 @@ struct Problem {
 
 }  // namespace
 
-bool byte_range(const clover_tensor& tensor, uintptr_t* first, uintptr_t* end) {
+bool byte_range(const clover_tensor& tensor, ByteRange* range) {
   const Wide item = item_bytes(tensor.dtype);
   Wide low = 0, high = 0;
   int64_t contiguous = 1;  // the stride of this axis where none are given
@@ -90,16 +90,15 @@ bool byte_range(const clover_tensor& tensor, uintptr_t* first, uintptr_t* end) {
   }
   const Wide base = Wide(reinterpret_cast<uintptr_t>(tensor.data)) + tensor.byte_offset;
   if (base + low < 0 || base + high + item > Wide(INT64_MAX)) return false;
-  *first = static_cast<uintptr_t>(base + low);
-  *end = static_cast<uintptr_t>(base + high + item);
+  *range = {static_cast<uintptr_t>(base + low), static_cast<uintptr_t>(base + high + item)};
   return true;
 }
 
 bool may_overlap(const clover_tensor& a, const clover_tensor& b) {
   if (is_empty(a) || is_empty(b)) return false;
-  uintptr_t a_first, a_end, b_first, b_end;
-  if (!byte_range(a, &a_first, &a_end) || !byte_range(b, &b_first, &b_end)) return true;
-  if (a_end <= b_first || b_end <= a_first) return false;
+  ByteRange a_range, b_range;
+  if (!byte_range(a, &a_range) || !byte_range(b, &b_range)) return true;
+  if (!a_range.meets(b_range)) return false;
   const Wide a_item = item_bytes(a.dtype), b_item = item_bytes(b.dtype);
   Problem problem;
   for (int32_t i = 0; i < a.ndim; ++i) problem.add(Wide(stride_of(a, i)) * a_item, 0, a.shape[i] - 1);

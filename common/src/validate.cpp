@@ -259,7 +259,7 @@ class Validator {
   void check_layout(int32_t i, bool data) {
     const TensorSpec& spec = op_.tensors[i];
     const clover_tensor& t = *tensor(i);
-    ranges_[i] = {0, 0};
+    ranges_[i] = {};
     if (is_empty(t)) return;
     const auto unit = [&](int32_t axis) { return t.shape[axis] == 1 || stride_of(t, axis) == 1; };
     const int32_t last = t.ndim - 1;
@@ -269,8 +269,7 @@ class Validator {
       refuse(std::string(spec.name) + " must have unit stride in one of its last two axes, got strides " +
              strides_text(t));
     // The product of the sizes counts too: strides of zero hide it from the addresses, and providers compute with it.
-    if (!byte_range(t, &ranges_[i].first, &ranges_[i].end) || t.byte_offset > static_cast<uint64_t>(INT64_MAX) ||
-        total_bytes(t) == INT64_MAX)
+    if (!byte_range(t, &ranges_[i]) || t.byte_offset > static_cast<uint64_t>(INT64_MAX) || total_bytes(t) == INT64_MAX)
       refuse(std::string(spec.name) + " reaches outside the address space: shape " + shape_text(t.shape, t.ndim) +
              ", strides " + strides_text(t));
     if (!data) return;
@@ -321,24 +320,20 @@ class Validator {
       for (int32_t j = 0; j < op_.tensors.count; ++j) {
         const bool seen = j < i && op_.tensors[j].role != Role::kIn;
         if (j == i || seen || tensor(j) == nullptr) continue;
-        const bool apart = ranges_[i].end <= ranges_[j].first || ranges_[j].end <= ranges_[i].first;
-        if (apart || !may_overlap(*tensor(i), *tensor(j))) continue;
+        if (!ranges_[i].meets(ranges_[j]) || !may_overlap(*tensor(i), *tensor(j))) continue;
         refuse(std::string(op_.tensors[i].name) + " is written but overlaps " + op_.tensors[j].name +
                "; what is written may share no memory with another argument");
       }
     }
   }
 
-  struct Range {
-    uintptr_t first, end;
-  };
   static constexpr size_t kMaxTensors = kMaxArgsBytes / sizeof(void*);
 
   const OperatorSpec& op_;
   Call* call_;
   uint64_t given_ = 0;
-  int32_t binder_[kMaxSymbols];  // which tensor bound a symbol; the tensor count for an attribute
-  Range ranges_[kMaxTensors];    // the bytes of each present tensor, from its layout's check on; of an empty one, none
+  int32_t binder_[kMaxSymbols];    // which tensor bound a symbol; the tensor count for an attribute
+  ByteRange ranges_[kMaxTensors];  // of each present tensor, from its layout's check on; an empty one meets no other
 };
 
 }  // namespace

@@ -105,8 +105,8 @@ TEST(slices_of_one_projection) {
 TEST(absurd_layouts_are_answered_at_once) {
   const int64_t huge = int64_t{1} << 62;
   const Layout far{{2, 2}, {huge, 1}, 0, 4}, near{{2}, {1}, 0, 4};
-  uintptr_t first, end;
-  CHECK(!clover::byte_range(far.tensor(), &first, &end));
+  clover::ByteRange range;
+  CHECK(!clover::byte_range(far.tensor(), &range));
   CHECK(clover::may_overlap(far.tensor(), near.tensor()));
   // No nesting anywhere: a search without a limit would take for ever.
   const Layout contrived{{999, 997, 991, 983, 977, 971}, {1009, 1013, 1019, 1021, 1031, 1033}, 0, 4};

@@ -68,7 +68,6 @@ Launch& Launch::take(char kind, const void* value, size_t bytes) {
   if (count_ == static_cast<int>(row().parameters.size())) bug(row(), "is given too many arguments");
   const Parameter& parameter = row().parameters[count_];
   if (parameter.kind != kind) bug(row(), "argument " + parameter.name + " is a " + parameter.type);
-  values_[count_] = 0;
   std::memcpy(&values_[count_], value, bytes);
   if (parameter.specialised) {
     if (values_[count_] % 16 == 0) key_.divisible |= uint64_t{1} << count_;

@@ -34,11 +34,7 @@ class Launch {
     }
   };
 
-  Launch() = default;
-  // `data` is what `*x` points to: "bf16", "fp16" or "fp32".
-  Launch(const char* kernel, const char* data) { start(kernel, data); }
-
-  // The same for one that nothing was given to yet.
+  // Before anything else. `data` is what `*x` points to: "bf16", "fp16" or "fp32".
   void start(const char* kernel, const char* data);
 
   Launch& set(std::string_view constant, int64_t value) { return set(constant, Constant{value, false}); }

@@ -1,13 +1,14 @@
 // A stand-in for libcuda.so.1: it has the driver's functions, and keeps account of what is asked of it. STANDIN_DEVICES
-// lists compute capabilities, STANDIN_VERSION is the driver's version, STANDIN_FAIL what fails from the start.
-// Compiled with OMIT_CAPTURE it lacks a function, as an old driver does; with ON_HIP it is another vendor's shim.
+// lists compute capabilities, STANDIN_NAME is the name of all devices, STANDIN_VERSION the driver's version,
+// STANDIN_FAIL what fails from the start. Compiled with OMIT_CAPTURE it lacks a function, as an old driver does; with
+// ON_HIP it is another vendor's shim.
 #include "control.hpp"
 #include "image.hpp"
 
 namespace {
 
 enum Status { kInvalidValue = 1, kNoDevice = 100, kInvalidDevice = 101, kInvalidImage = 200, kInvalidContext = 201 };
-enum { kNoBinary = 209, kNotFound = 500, kImplicitCapture = 906 };
+enum { kOutOfMemory = 2, kNoBinary = 209, kNotFound = 500, kImplicitCapture = 906 };
 
 struct ContextObject {
   int device;
@@ -80,7 +81,8 @@ EXPORT int cuDeviceGet(int* device, int ordinal) {
 }
 EXPORT int cuDeviceGetName(char* name, int capacity, int) {
   ENTER();
-  std::snprintf(name, capacity, "Stand-in");
+  const char* text = std::getenv("STANDIN_NAME");
+  std::snprintf(name, capacity, "%s", text == nullptr ? "Stand-in" : text);
   return 0;
 }
 EXPORT int cuDeviceGetAttribute(int* value, int attribute, int device) {
@@ -175,6 +177,22 @@ EXPORT int cuMemcpyDtoHAsync_v2(void* destination, unsigned long long source, si
   std::memcpy(destination, reinterpret_cast<const void*>(source), bytes);
   return 0;
 }
+// Programs of C++ alone have their tensors from here.
+EXPORT int cuMemAlloc_v2(void** address, size_t bytes) {
+  ENTER();
+  *address = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  return *address == nullptr ? kOutOfMemory : 0;
+}
+EXPORT int cuMemcpyHtoD_v2(void* destination, const void* source, size_t bytes) {
+  ENTER();
+  std::memcpy(destination, source, bytes);
+  return 0;
+}
+EXPORT int cuMemcpyDtoH_v2(void* destination, const void* source, size_t bytes) {
+  ENTER();
+  std::memcpy(destination, source, bytes);
+  return 0;
+}
 EXPORT int cuModuleLoadData(void** module, const void* data) {
   ENTER();
   if (current() == nullptr) return kInvalidContext;
@@ -222,6 +240,9 @@ EXPORT int cuFuncGetParamInfo(void* function, size_t index, size_t* offset, size
 EXPORT int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                           unsigned block_y, unsigned block_z, unsigned shared, void* stream, void** arguments, void**) {
   ENTER();
+#if defined(IDLE)
+  return 0;
+#endif
   const auto* kernel = static_cast<FunctionObject*>(function);
   if (current() == nullptr || current()->device != kernel->module->device) return kInvalidContext;
   if (shared > static_cast<unsigned>(kernel->dynamic_shared)) return kInvalidValue;

@@ -80,7 +80,7 @@ int main(int count, char** arguments) {
   std::string json;
   for (const auto& one : cases) {
     const double us = best_us(one.call, [&] { fetched(memory, y); });
-    std::printf("%-30s %6.2f us\n", one.name, us);
+    std::printf("%-32s %6.2f us\n", one.name, us);
     json += (json.empty() ? "{\n \"" : ",\n \"") + std::string(one.name) + "\": " + std::to_string(us);
   }
   if (count > 2) {

@@ -39,6 +39,15 @@ def returns_nothing(*_arguments: Any, **_keywords: Any) -> None:
     """The fake kernel of an operator whose results are all in its arguments."""
 
 
+def refuse_stream(operator: str, stream: Any) -> None:
+    """Where the graph may break, the call is then made as it stands, on the stream it names."""
+    if stream is not None:
+        raise InvalidArgument(
+            f"{operator}: stream= cannot be traced, since compiled code runs on the current stream: leave it out, and make the "
+            "stream current by torch.cuda.stream"
+        )
+
+
 def new(like: torch.Tensor, shape: tuple[int, ...], dtype: torch.dtype | None, fill: int | None) -> torch.Tensor:
     dtype = like.dtype if dtype is None else dtype
     if fill is None:

@@ -119,7 +119,7 @@ def _function(op: Operator, schema: Schema) -> list[str]:
     lines = python_call(f"def {op.name}(", _signature(op, _keywords(op)), "):", 0)
     lines += _docstring(op)
     has_out = op.functional and bool(op.outputs)
-    arguments = [item.name for item in parameters(op)] + (["out"] if has_out else [])
+    arguments = [*(item.name for item in parameters(op)), *(["out"] if has_out else []), "provider", "stream"]
     lines += ["    if _rt.compiling():", *python_call(f"return _rt.traced.{op.name}(", arguments, ")", 8)]
     if has_out:
         lines += _outputs(op, schema)

@@ -28,7 +28,7 @@ def emit(schema: Schema) -> str:
         "",
         "import torch",
         "",
-        "from .._torch_library import index, new, register, returns_nothing",
+        "from .._torch_library import index, new, refuse_stream, register, returns_nothing",
         "from . import functions as _functions",
         "",
     ]
@@ -54,9 +54,8 @@ def _schema_text(op: Operator, outputs: bool) -> str:
         default = default_text(op, item)
         name = f"{item.name}_" if item.name in _TORCHS_OWN and (outputs or op.mutable) else item.name
         items.append(f"{kind} {name}" + ("" if default is None else f"={default}"))
-    if outputs:
-        items += ["*", *(f"Tensor({next(letters)}!) {t.name}" for t in op.outputs)]
-    return ", ".join(items)
+    written = [f"Tensor({next(letters)}!) {t.name}" for t in op.outputs] if outputs else []
+    return ", ".join([*items, "*", *written, "int? provider=None"])
 
 
 def _registrations(op: Operator, schema: Schema) -> list[str]:
@@ -65,17 +64,18 @@ def _registrations(op: Operator, schema: Schema) -> list[str]:
     lines = []
     if _pure(op):
         returns = "Tensor" if len(outputs) == 1 else python_tuple(["Tensor"] * len(outputs))
-        lines += python_call(f"def _{op.name}_fake(", _defaulted(op), "):", 0)
+        lines += python_call(f"def _{op.name}_fake(", [*_defaulted(op), "*", "provider=None"], "):", 0)
         news = [_new(op, t, schema) for t in op.outputs]
         lines += python_call("return (", news, ")", 4) if len(news) > 1 else [f"    return {news[0]}"]
         lines += _register(
             op.name, f"({_schema_text(op, False)}) -> {returns}", f"_functions.{op.name}", f"_{op.name}_fake"
         )
-    arguments = [*_defaulted(op), "*", *outputs] if outputs else _defaulted(op)
+    arguments = [*_defaulted(op), "*", *outputs, "provider=None"]
     call = [*names, *([f"out={outputs[0] if len(outputs) == 1 else python_tuple(outputs)}"] if outputs else [])]
     if op.workspace:
         # Traced code gives no workspace: it comes from torch's allocator on the current stream.
         call.append("workspace=_functions._rt.ALLOCATE")
+    call.append("provider=provider")
     lines += python_call(f"def _{op.name}_into(", arguments, "):", 0)
     lines += python_call(f"_functions.{op.name}(", call, ")", 4)
     name = f"{op.name}.into" if _pure(op) else op.name
@@ -104,17 +104,20 @@ def _traced(op: Operator, schema: Schema) -> list[str]:
     """What the public function becomes while torch.compile or torch.export looks."""
     names = [item.name for item in parameters(op)]
     outputs = [t.name for t in op.outputs] if op.functional else []
-    lines = python_call(f"def {op.name}(", [*names, *(["out"] if outputs else [])], "):", 0)
+    lines = python_call(f"def {op.name}(", [*names, *(["out"] if outputs else []), "provider", "stream"], "):", 0)
+    lines.append(f'    refuse_stream("{op.name}", stream)')
     lines += [f"    {t.name} = index({t.name})" for t in op.inputs if t.dtype == "int32"]
     if not outputs:
-        return [*lines, *python_call(f"torch.ops.clover.{op.name}(", names, ")", 4)]
+        return [*lines, *python_call(f"torch.ops.clover.{op.name}(", [*names, "provider=provider"], ")", 4)]
     unpacked = ", ".join(outputs)
     lines.append("    if out is None:")
     if _pure(op):
-        lines += [*python_call(f"return torch.ops.clover.{op.name}(", names, ")", 8), f"    {unpacked} = out"]
+        call = python_call(f"return torch.ops.clover.{op.name}(", [*names, "provider=provider"], ")", 8)
+        lines += [*call, f"    {unpacked} = out"]
     else:
         lines += [f"        {t.name} = {_new(op, t, schema)}" for t in op.outputs]
         lines += [] if unpacked == "out" else ["    else:", f"        {unpacked} = out"]
     overload = f"torch.ops.clover.{op.name}{'.into' if _pure(op) else ''}"
-    lines += python_call(f"{overload}(", [*names, *(f"{name}={name}" for name in outputs)], ")", 4)
+    keywords = [f"{name}={name}" for name in (*outputs, "provider")]
+    lines += python_call(f"{overload}(", [*names, *keywords], ")", 4)
     return [*lines, f"    return {unpacked}"]

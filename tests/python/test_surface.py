@@ -103,8 +103,9 @@ def test_torch_schema(op):
     for overload, takes_outputs in overloads(op):
         schema = overload._schema
         outputs = [t.name for t in op.tensors if t.role == "out"] if takes_outputs else []
-        assert [a.name for a in schema.arguments] == [torch_name(n, takes_outputs) for n in (*positional(op), *outputs)]
-        assert [a.name for a in schema.arguments if a.kwarg_only] == outputs
+        names = [torch_name(n, takes_outputs) for n in (*positional(op), *outputs)]
+        assert [a.name for a in schema.arguments] == [*names, "provider"]
+        assert [a.name for a in schema.arguments if a.kwarg_only] == [*outputs, "provider"]
         written = [t.name for t in op.tensors if t.written and (t.name in outputs or t.name in positional(op))]
         assert [a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write] == written
         pure = overload._overloadname == "default" and op not in MUTATING
@@ -159,11 +160,13 @@ def test_queries():
             call("cas")
     with pytest.raises(clover_ops.InvalidArgument, match=r"no backend is called `nosuch`; installed: .*cpu"):
         clover_ops.provides("cast", "nosuch")
-    for device in ("tpu", "cuda:x", "", None, "cpu:-1"):
+    for device in ("tpu", "cuda:x", "", None, "cpu:-1", "cuda:²", "cuda:99999999999999999999"):
         with pytest.raises(clover_ops.InvalidArgument, match=r"device must be one of cpu, cuda, rocm, hip"):
             clover_ops.supports("cast", device)
     with pytest.raises(clover_ops.Unsupported, match=r"^warmup: no active backend on rocm:3"):
         clover_ops.warmup("rocm:3")
+    with pytest.raises(clover_ops.Unsupported, match=r"^warmup: there is no cpu:7, only cpu:0$"):
+        clover_ops.warmup("cpu:7")
 
 
 def test_errors_have_the_usual_bases():

@@ -277,6 +277,27 @@ def test_bad_values_are_refused_at_run_time(backend):
 
 
 @pytest.mark.parametrize("op", marked(OPERATORS))
+def test_a_compiled_call_keeps_its_provider(op):
+    compiled = torch.compile(function_of(op), fullgraph=True, backend="aot_eager")
+    tensors, attributes = arguments(op)
+    assert_same(run(compiled, tensors, {**attributes, "provider": 0}), run(function_of(op), tensors, attributes))
+    with pytest.raises(clover_ops.Unsupported, match=rf"^{op.name}: no provider in slot 7 on cpu takes this call"):
+        run(compiled, tensors, {**attributes, "provider": 7})
+
+
+@pytest.mark.smoke
+def test_a_stream_cannot_be_traced():
+    op = next(op for op in OPERATORS if op.name == "rms_norm_gated")
+    tensors, attributes = arguments(op)
+    with pytest.raises(Exception, match="rms_norm_gated: stream= cannot be traced"):
+        torch.compile(function_of(op), fullgraph=True, backend="aot_eager")(**tensors, **attributes, stream=0)
+    torch._dynamo.reset()
+    broken = torch.compile(function_of(op), backend="aot_eager")
+    with pytest.raises(InvalidArgument, match=r"^rms_norm_gated: stream must be a raw stream handle or None, got 'x'$"):
+        broken(**tensors, **attributes, stream="x")
+
+
+@pytest.mark.parametrize("op", marked(OPERATORS))
 def test_a_lost_gradient_is_refused_while_tracing(op):
     tensors, attributes = arguments(op)
     name = next(n for n, t in tensors.items() if t is not None and t.is_floating_point())

@@ -63,7 +63,7 @@ def causal_conv1d(
     if _rt.compiling():
         return _rt.traced.causal_conv1d(
             x, weight, bias, conv_state, cu_seqlens, initial_state_indices, final_state_indices, activation, max_seqlen,
-            out
+            out, provider, stream
         )
     if out is None:
         try:
@@ -111,7 +111,8 @@ def preview_conv1d(
     """
     if _rt.compiling():
         return _rt.traced.preview_conv1d(
-            x, weight, bias, conv_state, cu_seqlens, initial_state_indices, activation, max_seqlen, out
+            x, weight, bias, conv_state, cu_seqlens, initial_state_indices, activation, max_seqlen, out, provider,
+            stream
         )
     if out is None:
         try:
@@ -152,7 +153,7 @@ def gated_delta_net_gating(a, b, A_log, dt_bias, *, out=None, provider=None, str
     Source: Gated Delta Networks (arXiv 2412.06464); Mamba-2 (arXiv 2405.21060) for A_log and dt_bias.
     """
     if _rt.compiling():
-        return _rt.traced.gated_delta_net_gating(a, b, A_log, dt_bias, out)
+        return _rt.traced.gated_delta_net_gating(a, b, A_log, dt_bias, out, provider, stream)
     if out is None:
         try:
             g = _rt.new(A_log, (a.shape[0], a.shape[1]), 'float32', None)
@@ -207,7 +208,7 @@ def gated_delta_rule(
     if _rt.compiling():
         return _rt.traced.gated_delta_rule(
             q, k, v, g, beta, state, cu_seqlens, initial_state_indices, final_state_indices, scale, l2norm, max_seqlen,
-            out
+            out, provider, stream
         )
     if out is None:
         try:
@@ -272,7 +273,8 @@ def preview_gated_delta_rule(
     """
     if _rt.compiling():
         return _rt.traced.preview_gated_delta_rule(
-            q, k, v, g, beta, state, cu_seqlens, initial_state_indices, scale, l2norm, read, max_seqlen, out
+            q, k, v, g, beta, state, cu_seqlens, initial_state_indices, scale, l2norm, read, max_seqlen, out, provider,
+            stream
         )
     if out is None:
         try:
@@ -345,7 +347,7 @@ def preview_gdn(
     if _rt.compiling():
         return _rt.traced.preview_gdn(
             qkv, a, b, z, conv_weight, conv_bias, conv_state, A_log, dt_bias, state, cu_seqlens, initial_state_indices,
-            norm_weight, eps, scale, read, max_seqlen, out
+            norm_weight, eps, scale, read, max_seqlen, out, provider, stream
         )
     if out is None:
         try:
@@ -401,7 +403,7 @@ def topk_softmax(logits, k, renormalize=False, *, out=None, provider=None, strea
     Source: Switch Transformers (arXiv 2101.03961); Qwen3-MoE.
     """
     if _rt.compiling():
-        return _rt.traced.topk_softmax(logits, k, renormalize, out)
+        return _rt.traced.topk_softmax(logits, k, renormalize, out, provider, stream)
     if out is None:
         try:
             ids = _rt.new(logits, (logits.shape[0], k), 'int32', None)
@@ -452,7 +454,9 @@ def block_coreset(
     Source: Dynamic Expert Sharing (arXiv 2602.00879) for the vote; LLaDA2.2 block routing for max; dMoE (arXiv 2605.30876) for top_p.
     """
     if _rt.compiling():
-        return _rt.traced.block_coreset(logits, cu_seqlens, live, k, budget, mode, top_p, renormalize, out)
+        return _rt.traced.block_coreset(
+            logits, cu_seqlens, live, k, budget, mode, top_p, renormalize, out, provider, stream
+        )
     if out is None:
         try:
             coreset = _rt.new(logits, (cu_seqlens.shape[0] - 1, logits.shape[1]), 'bool', 0)
@@ -502,7 +506,7 @@ def live_row_routes(ids, weights, live, *, out=None, provider=None, stream=None)
     Source: Clover.
     """
     if _rt.compiling():
-        return _rt.traced.live_row_routes(ids, weights, live, out)
+        return _rt.traced.live_row_routes(ids, weights, live, out, provider, stream)
     if out is None:
         try:
             live_ids = _rt.new(ids, (ids.shape[0], ids.shape[1]), 'int32', None)
@@ -543,7 +547,7 @@ def merge_live_rows(fresh, cache, live, *, out=None, provider=None, stream=None)
     Source: Clover.
     """
     if _rt.compiling():
-        return _rt.traced.merge_live_rows(fresh, cache, live, out)
+        return _rt.traced.merge_live_rows(fresh, cache, live, out, provider, stream)
     if out is None:
         try:
             out = _rt.new(fresh, (fresh.shape[0], fresh.shape[1]), None, None)
@@ -591,7 +595,8 @@ def fused_moe(
     """
     if _rt.compiling():
         return _rt.traced.fused_moe(
-            x, w13, w2, ids, weights, shared_w13, shared_w2, shared_gate, routed_scale, weight_layout, out
+            x, w13, w2, ids, weights, shared_w13, shared_w2, shared_gate, routed_scale, weight_layout, out, provider,
+            stream
         )
     if out is None:
         try:
@@ -638,7 +643,7 @@ def rotary_embedding(positions, q, k, cos_sin, interleaved=False, *, provider=No
     Source: RoFormer (arXiv 2104.09864).
     """
     if _rt.compiling():
-        return _rt.traced.rotary_embedding(positions, q, k, cos_sin, interleaved)
+        return _rt.traced.rotary_embedding(positions, q, k, cos_sin, interleaved, provider, stream)
     tensors = (positions, q, k, cos_sin)
     _rt.run("rotary_embedding", tensors, (0,), (interleaved,), provider, stream)
 
@@ -660,7 +665,7 @@ def rearrange(src, dst, *, provider=None, stream=None):
     Source: InfiniCore rearrange.
     """
     if _rt.compiling():
-        return _rt.traced.rearrange(src, dst)
+        return _rt.traced.rearrange(src, dst, provider, stream)
     tensors = (src, dst)
     _rt.run("rearrange", tensors, (), (), provider, stream)
 
@@ -684,7 +689,7 @@ def cast(src, dst, *, provider=None, stream=None):
     Source: IEEE 754 conversions.
     """
     if _rt.compiling():
-        return _rt.traced.cast(src, dst)
+        return _rt.traced.cast(src, dst, provider, stream)
     tensors = (src, dst)
     _rt.run("cast", tensors, (), (), provider, stream)
 
@@ -714,7 +719,7 @@ def rms_norm_gated(x, weight, z, eps=1e-06, *, out=None, provider=None, stream=N
     Source: RMSNorm (arXiv 1910.07467); Mamba-2 (arXiv 2405.21060) for the gate.
     """
     if _rt.compiling():
-        return _rt.traced.rms_norm_gated(x, weight, z, eps, out)
+        return _rt.traced.rms_norm_gated(x, weight, z, eps, out, provider, stream)
     if out is None:
         try:
             y = _rt.new(x, (x.shape[0], x.shape[1], x.shape[2]), None, None)

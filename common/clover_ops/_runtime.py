@@ -20,6 +20,7 @@ INT32 = (-(2**31), 2**31 - 1)
 # What sizing an output from wrong inputs may raise; the native library then says what was wrong with them.
 UNSIZED = (IndexError, AttributeError, TypeError, ValueError, RuntimeError, MemoryError)
 
+HAS_TANGENT = "carries a forward-mode tangent, and clover-ops is for inference: pass unpack_dual(tensor).primal"
 NEEDS_NO_GRAD = (
     "requires grad, and clover-ops is for inference: call it under torch.no_grad() or torch.inference_mode(), or detach the "
     "tensor"
@@ -61,9 +62,18 @@ traced = _Traced()
 
 
 def compiling() -> bool:
-    """Whether torch.compile or torch.export is tracing this call."""
-    compiler = getattr(sys.modules.get("torch"), "compiler", None)
-    return compiler is not None and compiler.is_compiling()
+    """Whether torch.compile or torch.export is tracing this call. torch.jit.trace, which would record nothing, is refused."""
+    torch = sys.modules.get("torch")
+    compiler = getattr(torch, "compiler", None)
+    if compiler is None:
+        return False
+    if compiler.is_compiling():
+        return True
+    if torch._C._is_tracing():
+        raise InvalidArgument(
+            "torch.jit.trace cannot record calls of clover-ops: use torch.compile, torch.export or torch.ops.clover"
+        )
+    return False
 
 
 # --- tensors ---------------------------------------------------------------------------------------------------------
@@ -150,6 +160,8 @@ def export(tensor: Any) -> Any:
 def _export_torch(tensor: Any, torch: Any, grad: bool) -> Any:
     if grad and tensor.requires_grad:
         raise InvalidArgument(NEEDS_NO_GRAD)
+    if _forward_mode(torch) and torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
+        raise InvalidArgument(HAS_TANGENT)
     if tensor.layout is not torch.strided:
         raise InvalidArgument(f"must be a strided tensor, got layout {tensor.layout}")
     if not (tensor.is_cpu or tensor.is_cuda):
@@ -189,6 +201,8 @@ def _plain_torch(tensors: tuple[Any, ...], torch: Any) -> bool:
     possible in float32 and float16, and conjugation in no plain dtype; int64 may need converting, and layouts and devices
     are left to the binding.
     """
+    if _forward_mode(torch):
+        return False
     plain, float32, float16, dtypes = torch.Tensor, torch.float32, torch.float16, _plain_dtypes(torch)
     grad = torch.is_grad_enabled()
     for tensor in tensors:
@@ -201,6 +215,11 @@ def _plain_torch(tensors: tuple[Any, ...], torch: Any) -> bool:
         elif tensor is not None:
             return False
     return True
+
+
+def _forward_mode(torch: Any) -> bool:
+    """Whether tensors may carry tangents of forward-mode differentiation, which no kernel would see."""
+    return torch.autograd.forward_ad._current_level >= 0
 
 
 @functools.lru_cache(maxsize=1)
@@ -361,10 +380,21 @@ def _make_workspace(like: Any, size: int) -> tuple[Any, int]:
     return buffer, (address + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
 
 
+def _place_of(tensor: Any) -> str:
+    """The device, as torch writes it; empty where that is not known."""
+    if _is_torch(tensor):
+        return str(tensor.device)
+    if _module_of(tensor) == "cupy":
+        return f"cuda:{tensor.device.id}"
+    return "cpu" if _is_numpy(tensor) else ""
+
+
 def _given_workspace(name: str, workspace: Any, tensor: Any) -> tuple[int, int]:
+    if not (_is_torch(workspace) and _is_torch(tensor) and workspace.device == tensor.device):
+        there, here = _place_of(workspace), _place_of(tensor)
+        if there and here and there != here:
+            raise MissingWorkspace(f"{name}: workspace is on {there}, the tensors are on {here}")
     if _is_torch(workspace):
-        if _is_torch(tensor) and workspace.device != tensor.device:
-            raise MissingWorkspace(f"{name}: workspace is on {workspace.device}, the tensors are on {tensor.device}")
         if not workspace.is_contiguous():
             raise MissingWorkspace(f"{name}: workspace must be contiguous")
         return workspace.data_ptr(), workspace.numel() * workspace.element_size()

@@ -1,6 +1,7 @@
 """Torch tensors without a compiler: gradients, odd tensors, int64 indices, `out`, and fake kernels against real ones."""
 
 import clover_ops
+import numpy
 import pytest
 import torch
 from bad_input.calls import valid_call
@@ -51,6 +52,45 @@ def test_gradients_are_refused_under_grad_mode(op, surface):
             for guard in (torch.no_grad, torch.inference_mode):
                 with guard():
                     function(**tensors, **attributes)
+
+
+@pytest.mark.parametrize("op", OPERATORS, ids=IDS)
+@pytest.mark.parametrize("surface", ["function", "torch.ops"])
+def test_forward_mode_tangents_are_refused(op, surface):
+    import torch.autograd.forward_ad as forward
+
+    if surface == "function":
+        targets = [(getattr(clover_ops, op.name), *arguments(op))]
+    else:
+        targets = [(o, *overload_arguments(op, takes)) for o, takes in overloads(op)]
+    for function, tensors, attributes in targets:
+        name = next(t.name for t in differentiable(op) if tensors.get(t.name) is not None)
+        with torch.no_grad(), forward.dual_level():
+            function(**copies(tensors), **attributes)
+            primal = tensors[name]
+            tensors[name] = forward.make_dual(primal, torch.ones_like(primal))
+            with pytest.raises(InvalidArgument, match=rf"^{op.name}: {name} carries a forward-mode tangent"):
+                function(**tensors, **attributes)
+
+
+def test_jit_trace_is_refused():
+    tensors, attributes = arguments(next(op for op in OPERATORS if op.name == "rms_norm_gated"))
+    x = tensors.pop("x")
+    with pytest.raises(InvalidArgument, match=r"torch.jit.trace cannot record calls of clover-ops: use torch.compile"):
+        torch.jit.trace(lambda x: clover_ops.rms_norm_gated(x, **tensors, **attributes), (x,))
+    traced = torch.jit.trace(lambda x: torch.ops.clover.rms_norm_gated(x, **tensors, **attributes), (x,))
+    assert torch.equal(traced(x * 2), clover_ops.rms_norm_gated(x * 2, **tensors, **attributes))
+
+
+def test_a_workspace_elsewhere_is_refused():
+    from clover_ops import MissingWorkspace, _runtime
+
+    tensors, attributes = arguments(next(op for op in OPERATORS if op.name == "fused_moe"))
+    out = torch.empty_like(tensors["x"])
+    with pytest.raises(MissingWorkspace, match=r"^fused_moe: workspace is on meta, the tensors are on cpu$"):
+        clover_ops.fused_moe(**tensors, **attributes, out=out, workspace=torch.empty(1 << 20, device="meta"))
+    with pytest.raises(MissingWorkspace, match=r"^fused_moe: workspace is on cpu, the tensors are on meta$"):
+        _runtime._given_workspace("fused_moe", numpy.empty(8, "uint8"), torch.empty(1, device="meta"))
 
 
 @pytest.mark.parametrize("op", PURE, ids=lambda op: op.name)

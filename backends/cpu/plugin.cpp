@@ -14,10 +14,15 @@ int32_t device_count() {
   return 1;
 }
 
-int32_t warmup(int32_t, char* message, uint64_t capacity) {
+int32_t warmup(int32_t device, char* message, uint64_t capacity) {
   const Selection& chosen = selection();
-  if (chosen.kernels != nullptr) return CLOVER_OK;
-  if (message != nullptr && capacity > 0) std::snprintf(message, capacity, "%s", chosen.error);
+  if (device == 0 && chosen.kernels != nullptr) return CLOVER_OK;
+  if (message == nullptr || capacity == 0) return CLOVER_UNSUPPORTED;
+  if (device != 0) {
+    std::snprintf(message, capacity, "there is no cpu:%d, only cpu:0", static_cast<int>(device));
+  } else {
+    std::snprintf(message, capacity, "%s", chosen.error);
+  }
   return CLOVER_UNSUPPORTED;
 }
 

@@ -77,7 +77,8 @@ def _device(device: Any) -> tuple[int, int]:
     kind, _, number = str(device).partition(":")
     if kind == "cuda" and _torch_is_hip():
         kind = "rocm"
-    if kind not in _DEVICE_TYPES or (number and not number.isdigit()):
+    sound = not number or (number.isascii() and number.isdigit() and len(number) < 10)
+    if kind not in _DEVICE_TYPES or not sound:
         raise InvalidArgument(
             f"device must be one of {', '.join(_DEVICE_TYPES)}, optionally with `:index`, got {device!r}"
         )

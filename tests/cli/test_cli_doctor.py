@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import clover_ops
@@ -125,6 +126,40 @@ def test_misspelt_variable_is_pointed_out(cli):
     assert "did you mean CLOVER_OPS_BACKENDS" in result.stdout
 
 
+def test_every_variable_that_something_reads_is_known():
+    root = Path(__file__).parents[2]
+    reads = re.compile(r"""(?:getenv|variable|environment_\w+|environ(?:\.get)?)[(\[]"(CLOVER_OPS_\w+)""")
+    sources = [p for p in (*root.glob("common/**/*.[chp]*"), *root.glob("backends/**/*.[chp]*")) if p.is_file()]
+    read = {name for path in sources for name in reads.findall(path.read_text(encoding="utf-8", errors="replace"))}
+    assert {"CLOVER_OPS_CPU_ISA", "CLOVER_OPS_PYTHON", "CLOVER_OPS_TRACE"} <= read <= set(probes.VARIABLES)
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize(
+    "variable, value, reason",
+    [
+        ("CLOVER_OPS_DEBUG", "yes", "CLOVER_OPS_DEBUG must be 0 or 1, got `yes`"),
+        ("CLOVER_OPS_TRACE", "2", "CLOVER_OPS_TRACE must be 0 or 1, got `2`"),
+        ("CLOVER_OPS_CPU_ISA", "nonsense", "CLOVER_OPS_CPU_ISA is 'nonsense', but this machine runs only"),
+    ],
+)
+def test_a_variable_that_stops_every_call_is_a_problem(cli, variable, value, reason):
+    for command in ("doctor", "ops"):
+        result = cli(command, "--json", **{variable: value})
+        report = json.loads(result.stdout)
+        assert result.returncode == 1
+        assert any(reason in text for text in (report["problems"] if command == "doctor" else [report["error"]]))
+
+
+def test_a_cache_that_others_may_write_is_not_writable(cli, tmp_path):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o777)
+    report = json.loads(cli("doctor", "--json", CLOVER_OPS_CACHE_DIR=str(folder)).stdout)
+    assert report["cache"]["writable"] is False
+    assert "others may write to it" in report["cache"]["reason"]
+
+
 def test_names_beyond_the_terminals_encoding(cli):
     result = cli("doctor", CLOVER_OPS_CACHE_DIR="/tmp/\udcff/kleeblätter", PYTHONIOENCODING="ascii")
     assert "Traceback" not in result.stderr
@@ -142,7 +177,9 @@ def test_a_failing_probe_is_a_line(monkeypatch):
 
 
 def test_no_plugin_at_all_is_a_problem(monkeypatch):
-    monkeypatch.setattr(native, "ask", lambda: {"error": None, "describe": {"plugins": [], "operators": []}})
+    monkeypatch.setattr(
+        native, "ask", lambda: {"error": None, "call": None, "describe": {"plugins": [], "operators": []}}
+    )
     monkeypatch.setattr(plugins, "_found", list)
     report = doctor.examine()
     assert report["ok"] is False

@@ -29,7 +29,7 @@ def examine() -> dict[str, Any]:
             warnings.append(f"the probe of {name} failed: {type(error).__name__}: {error}")
             return otherwise
 
-    answer = guarded("the native library", native.ask, {"error": "the probe failed", "describe": None})
+    answer = guarded("the native library", native.ask, {"error": "the probe failed", "describe": None, "call": None})
     report = {
         "schema": 1,
         "ok": True,
@@ -40,6 +40,7 @@ def examine() -> dict[str, Any]:
         "native_library": {
             "ok": answer["error"] is None,
             "error": answer["error"],
+            "call_error": answer["call"],
             **guarded("the package", probes.library, {}),
         },
         "plugins": guarded("the plugins", lambda: plugins.list_plugins(answer["describe"]), []),
@@ -63,6 +64,8 @@ def _problems(report: dict[str, Any]) -> list[str]:
     problems = []
     if not report["native_library"]["ok"]:
         problems.append(f"the native library does not work: {report['native_library']['error']}")
+    if report["native_library"]["call_error"]:
+        problems.append(f"a call on the CPU fails: {report['native_library']['call_error']}")
     if not report["plugins"]:
         problems.append("no plugin is installed: pip install 'clover-ops[cpu]' (or [nvidia], [hygon])")
     problems += [f"plugin {p['name']}: {p['reason']}" for p in report["plugins"] if p["status"] == "rejected"]

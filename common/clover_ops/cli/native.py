@@ -20,10 +20,24 @@ sys.path[:] = json.loads(sys.argv[1])
 import clover_ops
 from clover_ops import _core
 error = _core.library_error()
-result = {"error": error, "describe": None}
+result = {"error": error, "describe": None, "call": None}
+
+def call_on_the_cpu():
+    clover_ops.warmup("cpu")
+    try:
+        import numpy
+    except ImportError:
+        return
+    clover_ops.cast(numpy.zeros((1, 1), "float32"), numpy.zeros((1, 1), "float32"))
+
 if error is None:
     try:
         result["describe"] = clover_ops.describe()
+        if clover_ops.supports("cast", "cpu"):
+            try:
+                call_on_the_cpu()
+            except Exception as failure:
+                result["call"] = f"{type(failure).__name__}: {failure}"
     except Exception as failure:
         result["error"] = f"{type(failure).__name__}: {failure}"
 os.write(answer, json.dumps(result).encode())
@@ -31,7 +45,8 @@ os.write(answer, json.dumps(result).encode())
 
 
 def ask() -> dict[str, Any]:
-    """{"error": why the library does not work, or None, "describe": clover_ops.describe() or None}."""
+    """{"error": why the library does not work, "describe": clover_ops.describe(), "call": why a call on the CPU fails}, each
+    None where there is no such thing."""
     environment = {**os.environ, "TVM_FFI_DISABLE_TORCH_C_DLPACK": "1"}  # else it may compile C++ for half a minute
     command = [sys.executable, "-c", _CHILD, json.dumps(sys.path)]
     try:
@@ -52,7 +67,7 @@ def ask() -> dict[str, Any]:
 
 
 def _failed(error: str) -> dict[str, Any]:
-    return {"error": error, "describe": None}
+    return {"error": error, "describe": None, "call": None}
 
 
 def _signal_name(number: int) -> str:

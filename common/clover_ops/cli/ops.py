@@ -56,7 +56,7 @@ def collect() -> dict[str, Any]:
     return {
         "schema": 1,
         "version": clover_ops.__version__,
-        "error": answer["error"],
+        "error": answer["error"] or (answer["call"] and f"a call on the CPU fails: {answer['call']}"),
         "backends": [{key: backend[key] for key in ("name", "status", "reason")} for backend in backends],
         "operators": sorted(operators.values(), key=lambda operator: operator["number"]),
     }

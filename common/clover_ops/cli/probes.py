@@ -17,9 +17,11 @@ from typing import Any
 VARIABLES = (
     "CLOVER_OPS_BACKENDS",
     "CLOVER_OPS_CACHE_DIR",
+    "CLOVER_OPS_CPU_ISA",
     "CLOVER_OPS_DEBUG",
     "CLOVER_OPS_JIT",
     "CLOVER_OPS_PLUGIN_PATH",
+    "CLOVER_OPS_PYTHON",
     "CLOVER_OPS_TRACE",
 )
 _OTHER_VARIABLES = (
@@ -167,12 +169,14 @@ def jit() -> dict[str, Any]:
 
 def _why_not_writable(path: Path) -> str:
     """Empty if files can be made there, or in the place where it would be made. Leaves nothing behind."""
+    from clover_ops.jit.cache import why_unsafe
+
     place = next(parent for parent in (path.absolute(), *path.absolute().parents) if parent.exists())
     where = "" if place == path.absolute() else f"{place}: "
     if not place.is_dir():
         return f"{where}not a directory"
-    if not where and place.stat().st_uid != os.getuid():
-        return f"it belongs to user {place.stat().st_uid}"
+    if not where and (reason := why_unsafe(place)):
+        return reason
     try:
         with tempfile.TemporaryFile(dir=place):
             return ""

@@ -30,7 +30,15 @@ std::string users_folder() {
   if (const std::string xdg = variable("XDG_CACHE_HOME"); xdg[0] == '/') return xdg + "/clover-ops";
   if (const std::string home = variable("HOME"); home[0] == '/') return home + "/.cache/clover-ops";
   const std::string temporary = variable("TMPDIR");
-  return (temporary.empty() ? "/tmp" : temporary) + "/clover-ops-" + std::to_string(getuid());
+  const bool usable = !temporary.empty() && access(temporary.c_str(), W_OK | X_OK) == 0;
+  return (usable ? temporary : "/tmp") + "/clover-ops-" + std::to_string(getuid());
+}
+
+bool inside_an_installation(const std::string& folder) {
+  char* real = realpath(folder.c_str(), nullptr);
+  const std::string path = std::string(real == nullptr ? folder.c_str() : real) + "/";
+  std::free(real);
+  return path.find("/site-packages/") != std::string::npos || path.find("/dist-packages/") != std::string::npos;
 }
 
 // Makes the folder, readable by its owner alone; returns why it cannot be used, or an empty text.
@@ -42,6 +50,7 @@ std::string make_private(const std::string& folder) {
   if (stat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode)) return folder + " is not a folder";
   if (found.st_uid != getuid()) return folder + " belongs to user " + std::to_string(found.st_uid);
   if ((found.st_mode & 022) != 0) return folder + " can be written by others; chmod 700 it";
+  if (inside_an_installation(folder)) return folder + " is inside an installation of Python packages";
   return access(folder.c_str(), W_OK) == 0 ? "" : folder + ": " + std::strerror(errno);
 }
 
@@ -113,7 +122,9 @@ CodeCache::Lock::Lock(const CodeCache& cache, const std::string& identity) {
 }
 
 CodeCache::Lock::~Lock() {
-  if (file_ >= 0) close(file_);
+  if (file_ < 0) return;
+  flock(file_, LOCK_UN);  // closing is not enough: a process that was forked in between holds the same open file
+  close(file_);
 }
 
 }  // namespace clover::device

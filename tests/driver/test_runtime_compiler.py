@@ -182,6 +182,13 @@ def test_cache_that_others_may_write(machine):
     assert out == "1 launches, 1 loads\n" and "can be written by others; chmod 700 it" in err and machine.kept() == []
 
 
+def test_cache_inside_an_installation(machine):
+    folder = machine.folder / "site-packages" / "cache"
+    out, err = machine.run(CLOVER_OPS_CACHE_DIR=str(folder))
+    assert out == "1 launches, 1 loads\n" and "is inside an installation of Python packages" in err
+    assert not list(folder.glob("**/*.clvk"))
+
+
 def test_no_compiler(without_hiprtc):
     out, _ = without_hiprtc.run()
     assert out.startswith("error 5: there is no HIP compiler: no hiprtc (") and "set DTK_ROOT" in out

@@ -322,6 +322,29 @@ def test_a_lock_ends_with_its_holder(tmp_path: Path):
     holder.communicate()
 
 
+@pytest.mark.smoke
+def test_a_lock_ends_though_a_forked_process_lives_on(tmp_path: Path):
+    path = tmp_path / "lock"
+    with locks.exclusive(path):
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(0)
+    try:
+        got = threading.Event()
+
+        def take() -> None:
+            with locks.exclusive(path):
+                got.set()
+
+        waiter = threading.Thread(target=take, daemon=True)
+        waiter.start()
+        assert got.wait(10)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
 def stand_in(root: Path, version: str | None) -> Path:
     """A package called triton, of a version, that cannot be imported."""
     package = root / "triton"

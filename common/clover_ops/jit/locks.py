@@ -21,4 +21,6 @@ def exclusive(path: Path) -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
+        # Closing is not enough: a process that was forked in between holds the same open file.
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)

@@ -72,7 +72,7 @@ Triton& Triton::of(const device::Device& device) {
 }
 
 Triton::Triton(const device::Device& device)
-    : device_(device), tuned_(TunedTable::load(device.label())), targets_(targets_of(device)) {}
+    : device_(device), tuned_(TunedTable::load(device.label(), device.architecture())), targets_(targets_of(device)) {}
 
 size_t Triton::KeyHash::operator()(const Launch::Key& key) const {
   uint64_t hash = 0xcbf29ce484222325;

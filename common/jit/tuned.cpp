@@ -1,11 +1,15 @@
 #include "tuned.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <clover_backend/registration.hpp>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "common/device/code_cache.hpp"
@@ -28,14 +32,28 @@ std::vector<std::string> split(const std::string& line) {
   return words;
 }
 
+// An integer as Python writes it: no zero before other digits.
+bool is_integer(const std::string& text) {
+  const size_t digits = text[0] == '-' ? 1 : 0;
+  if (text.size() <= digits || text.size() >= 19) return false;
+  if (text.find_first_not_of("0123456789", digits) != std::string::npos) return false;
+  return text[digits] != '0' || text == "0";
+}
+
 // A provider in C++ sets no other kind.
 Constant value_from(const std::string& text, const std::string& word) {
   if (text == "true" || text == "false") return {text == "true", true};
-  const size_t digits = text[0] == '-' ? 1 : 0;
-  const bool number =
-      text.size() > digits && text.size() < 19 && text.find_first_not_of("0123456789", digits) == std::string::npos;
-  if (!number) fail("`" + word + "`: the value must be an integer, true or false");
+  if (!is_integer(text)) fail("`" + word + "`: the value must be an integer, true or false");
   return {std::stoll(text), false};
+}
+
+bool is_float_or_dtype(const std::string& text) {
+  static const std::set<std::string> kDtypes = {"bf16", "fp16", "fp32", "fp64", "i1",  "i8", "i16",
+                                                "i32",  "i64",  "u8",   "u16",  "u32", "u64"};
+  if (kDtypes.count(text) != 0) return true;
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  return *end == '\0' && std::isfinite(value) && text.find_first_of(".e") != std::string::npos;
 }
 
 // `NVIDIA H200` is nvidia-h200 in file names.
@@ -71,7 +89,7 @@ bool TunedTable::Condition::compares(int64_t have) const {
 
 bool TunedTable::Condition::holds(const ValueOf& value_of) const {
   Constant have;
-  return value_of(name, &have) && have.boolean == value.boolean && compares(have.value);
+  return possible && value_of(name, &have) && have.boolean == value.boolean && compares(have.value);
 }
 
 std::vector<TunedTable::Condition> TunedTable::conditions(const std::vector<std::string>& words, size_t first,
@@ -89,7 +107,10 @@ std::vector<TunedTable::Condition> TunedTable::conditions(const std::vector<std:
     const auto relation = at == std::string::npos ? kRelations.end() : kRelations.find(word.substr(at, length));
     if (relation == kRelations.end() || at == 0 || at + length >= word.size())
       fail("`" + word + "` must read <name><relation><value>, the relation one of >= <= == < >");
-    Condition one{word.substr(0, at), relation->second, value_from(word.substr(at + length), word)};
+    Condition one{word.substr(0, at), relation->second, {0, false}};
+    const std::string text = word.substr(at + length);
+    one.possible = integers || one.relation != Relation::kEqual || !is_float_or_dtype(text);
+    if (one.possible) one.value = value_from(text, word);
     if (one.value.boolean && (integers || one.relation != Relation::kEqual)) fail("`" + word + "` compares integers");
     all.push_back(std::move(one));
   }
@@ -139,15 +160,24 @@ void TunedTable::read_line(const std::vector<std::string>& words) {
   if (words.empty() || words[0][0] == '#') return;
   if (words[0] == "choose") return read_choice(words);
   if (words[0] == "config") return read_setting(words);
-  if ((words[0] != "device" && words[0] != "architecture") || words.size() < 2)
-    fail("a line is device, architecture, choose or config");
+  std::string* head = words[0] == "device" ? &device_ : words[0] == "architecture" ? &architecture_ : nullptr;
+  if (head == nullptr || !head->empty() || words.size() < 2)
+    fail("a line is device, architecture (once each), choose or config");
+  for (size_t i = 1; i < words.size(); ++i) *head += (i == 1 ? "" : " ") + words[i];
+}
+
+void TunedTable::require(const std::string& device, const std::string& architecture) const {
+  if (device_ == device && architecture_ == architecture) return;
+  fail(origin_ + ": it is of `" + device_ + "` (" + architecture_ + "), this is `" + device + "` (" + architecture +
+       ")");
 }
 
 TunedTable TunedTable::parse(const std::string& text, const std::string& where) {
   std::istringstream lines(text);
   TunedTable table;
   std::string line;
-  for (int number = 1; std::getline(lines, line); ++number) {
+  for (int number = 1; std::getline(lines, line) || number == 1; ++number) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
     try {
       if (number > 1)
         table.read_line(split(line));
@@ -157,19 +187,22 @@ TunedTable TunedTable::parse(const std::string& text, const std::string& where) 
       fail(where + ":" + std::to_string(number) + ": `" + line + "`: " + failure.what());
     }
   }
+  if (table.device_.empty() || table.architecture_.empty())
+    fail(where + ": there is no line `" + (table.device_.empty() ? "device" : "architecture") + " ...`");
   table.origin_ = where;
   return table;
 }
 
-TunedTable TunedTable::load(const std::string& device) {
+TunedTable TunedTable::load(const std::string& device, const std::string& architecture) {
   const std::string name = slug(device);
   const device::CodeCache users("tuned");
   for (const std::string& path : {users.folder() + "/" + std::string(backend::name) + "-" + name + ".txt",
                                   device::own_folder() + "/tuned/" + name + ".txt"}) {
-    const std::string text = device::read_file(path);
-    if (text.empty()) continue;
+    if (access(path.c_str(), F_OK) != 0) continue;
     try {
-      return parse(text, path);
+      TunedTable table = parse(device::read_file(path), path);
+      table.require(device, architecture);
+      return table;
     } catch (const device::Failure& failure) {
       std::fprintf(stderr, "clover-ops: %s; the table is passed over\n", failure.what());
     }

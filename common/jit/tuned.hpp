@@ -25,9 +25,9 @@ class TunedTable {
   // Throws device::Failure with the line; `where` begins its message.
   static TunedTable parse(const std::string& text, const std::string& where);
 
-  // For a device of that name: the user's own table, else the one beside the plugin, else an empty one. A table that
-  // cannot be read is told on stderr and passed over.
-  static TunedTable load(const std::string& device);
+  // For that device: the user's own table, else the one beside the plugin, else an empty one. A table that cannot be
+  // read, or is of another device, is told on stderr and passed over.
+  static TunedTable load(const std::string& device, const std::string& architecture);
 
   // The slot that the first matching line names, or CLOVER_ANY_SLOT. The names of an operator's sizes are the same in
   // every call.
@@ -45,7 +45,8 @@ class TunedTable {
     std::string name;
     Relation relation;
     Constant value;
-    int place = -1;  // of the name among an operator's sizes
+    bool possible = true;  // a float or a dtype is the value of nothing that a provider in C++ sets
+    int place = -1;        // of the name among an operator's sizes
     bool compares(int64_t have) const;
     bool holds(const ValueOf& value_of) const;
   };
@@ -70,8 +71,11 @@ class TunedTable {
   void read_choice(const std::vector<std::string>& words);
   void read_setting(const std::vector<std::string>& words);
 
+  void require(const std::string& device, const std::string& architecture) const;
+
   static void bind(Choices* choices, const clover_sizes& sizes);
 
+  std::string device_, architecture_;
   std::unordered_map<std::string_view, std::unique_ptr<Choices>> choices_;
   std::deque<Setting> settings_;  // never moved: launches point at their configurations
   std::string origin_ = "none";

@@ -380,14 +380,13 @@ def test_each_device_has_its_own():
     assert "0 Triton kernels loaded" not in plugin()["details"][DEVICE]
 
 
-TABLE = "clover-tuned 1\ndevice a stand-in\narchitecture none\n"
-
-
-def user_table(tmp_path, text):
+def user_table(tmp_path, text, head=None):
     folder = use_cache(tmp_path) / "tuned"
     folder.mkdir(mode=0o700)
-    name = {"nvidia": "stand-in", "hygon": "stand-in-dcu"}[BACKEND]
-    (folder / f"{BACKEND}-{name}.txt").write_text(TABLE + text)
+    name = {"nvidia": "Stand-in", "hygon": "Stand-in DCU"}[BACKEND]
+    if head is None:
+        head = f"clover-tuned 1\ndevice {name}\narchitecture {ARCH}\n"
+    (folder / f"{BACKEND}-{name.lower().replace(' ', '-')}.txt").write_bytes((head + text).encode())
 
 
 def kernels_of(function):
@@ -438,10 +437,56 @@ def test_tuned_table_configures(tmp_path):
     assert grids[0] == 256 // dict(other.constexprs)["C"] + SEQUENCES
 
 
+def table_says(tmp_path, text, head=None):
+    """What is said of a table that prefers the Triton kernels, and whether a call is then theirs."""
+    user_table(tmp_path, text, head)
+    errors = os.open(Path(tmp_path) / "errors", os.O_RDWR | os.O_CREAT)
+    os.dup2(errors, 2)
+    taken = kernels_of(lambda: commit(128, slot=-1)) == list(CHUNKED)
+    return (Path(tmp_path) / "errors").read_text(), taken
+
+
+PREFERS = "choose gated_delta_rule T==128 10\n"
+
+
 @on_each_backend()
 def test_tuned_table_that_is_wrong(tmp_path):
-    user_table(tmp_path, "choose gated_delta_rule max_seqlen>>100 10\n")
-    assert CHUNKED[0] not in kernels_of(lambda: commit(128, slot=-1))
+    said, taken = table_says(tmp_path, "choose gated_delta_rule max_seqlen>>100 10\n")
+    assert not taken and ":4: `choose gated_delta_rule max_seqlen>>100 10`" in said and "passed over" in said
+
+
+@on_each_backend()
+def test_tuned_table_with_a_number_that_python_would_not_write(tmp_path):
+    said, taken = table_says(tmp_path, "choose gated_delta_rule T>=01 10\n")
+    assert not taken and "`T>=01`: the value must be an integer, true or false" in said
+
+
+@on_each_backend()
+def test_tuned_table_of_another_device(tmp_path):
+    said, taken = table_says(tmp_path, PREFERS, f"clover-tuned 1\ndevice another\narchitecture {ARCH}\n")
+    assert not taken and f"it is of `another` ({ARCH}), this is `Stand-in" in said
+
+
+@on_each_backend()
+def test_tuned_table_without_an_architecture(tmp_path):
+    said, taken = table_says(tmp_path, PREFERS, "clover-tuned 1\ndevice Stand-in\n")
+    assert not taken and "there is no line `architecture ...`" in said
+
+
+@on_each_backend()
+def test_tuned_table_that_is_empty(tmp_path):
+    said, taken = table_says(tmp_path, "", "")
+    assert not taken and ":1: ``: the first line must be `clover-tuned 1`" in said
+
+
+@on_each_backend(CLOVER_OPS_JIT="bundle")
+def test_tuned_table_with_the_line_ends_of_windows_and_conditions_of_other_kinds(tmp_path):
+    """Nothing that C++ sets is a float or a dtype, so such a condition holds for no call."""
+    other = f"config {CHUNKED[0]} TYPE==bf16 scale==0.5 -> num_warps=8\n"
+    name = {"nvidia": "Stand-in", "hygon": "Stand-in DCU"}[BACKEND]
+    head = f"clover-tuned 1\r\ndevice {name}\r\narchitecture {ARCH}\r\n"
+    said, taken = table_says(tmp_path, other + PREFERS.replace("\n", "\r\n"), head)
+    assert taken and said == ""
 
 
 @on_each_backend(CLOVER_OPS_PYTHON="/nowhere/python")

@@ -122,6 +122,30 @@ def test_an_unknown_target_is_refused(tmp_path: Path):
     assert not list(tmp_path.glob("*.clvk"))
 
 
+BY_HAND = ("compile", "--kernels", str(KERNELS), "--kernel", "vector_add", "--x", "bf16")
+
+
+@needs_triton
+@pytest.mark.parametrize("target, code", [("hip:gfx936", 1), ("hip:gfx906", 0)])
+def test_compile_leaves_other_artifacts_alone(tmp_path: Path, target: str, code: int):
+    other = tmp_path / f"{'0' * 64}.clvk"
+    other.write_bytes(b"other")
+    result = run(*BY_HAND, "--target", target, "--set", "BLOCK=256", "--output", str(tmp_path))
+    assert result.returncode == code, result.stderr
+    assert other.read_bytes() == b"other" and (len(list(tmp_path.iterdir())) > 1) == (code == 0)
+
+
+@needs_triton
+@pytest.mark.parametrize("place", ["/dev/null", "/dev/null/x", "/proc/no-such-place/x"])
+def test_a_folder_that_cannot_be_made_is_one_line_and_exit_1(place: str):
+    options = ("--kernels", str(KERNELS), "--target", "cuda:90", "--output", place)
+    for command in (("compile", "--op", "cast"), ("bundle",)):
+        result = run(*command, *options)
+        assert (result.returncode, result.stdout) == (1, b"")
+        (line,) = result.stderr.decode().splitlines()
+        assert line.startswith(f"clover-ops: {place} cannot be made")
+
+
 @pytest.mark.smoke
 @pytest.mark.parametrize(
     "arguments, says",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from clover_ops.errors import CompileError, InvalidArgument
 from clover_ops.jit import mode, prebuild, service
 from clover_ops.jit.errors import DamagedArtifact, ForeignArtifact
 
-from .conftest import KERNELS, jobs, needs_triton
+from .conftest import KERNELS, jobs, needs_triton, python
 
 
 @pytest.mark.smoke
@@ -59,7 +61,7 @@ def test_a_bundle_serves_and_what_is_up_to_date_is_skipped(plugin: Path, monkeyp
     assert not (alone / "jit").exists()
     (plugin / "bundle" / f"{'0' * 64}.clvk").write_bytes(b"old")
     path.write_bytes(path.read_bytes()[:-1])
-    outcomes = prebuild.into_folder([job, other], plugin / "bundle", quiet)
+    outcomes = prebuild.into_bundle([job, other], plugin / "bundle", quiet)
     assert [outcome.status for outcome in outcomes] == ["compiled", "up to date"]
     assert len(list((plugin / "bundle").iterdir())) == 2
     assert path.stat().st_mode & 0o777 == 0o644
@@ -81,6 +83,28 @@ def test_a_wrong_bundle_is_never_loaded(plugin: Path, monkeypatch: pytest.Monkey
         monkeypatch.setenv("CLOVER_OPS_JIT", "on")
         assert service.get(job.request.text(), plugin / "triton") == sound
         assert "compiled instead" in capfd.readouterr().err
+
+
+@needs_triton
+def test_a_bundle_that_lacks_a_kernel_removes_nothing(tmp_path: Path):
+    (tmp_path / "other.clvk").write_bytes(b"other")
+    outcomes = prebuild.into_bundle([*jobs("hip:gfx936")[:1], *jobs("hip:gfx906")[:1]], tmp_path, quiet)
+    assert [outcome.status for outcome in outcomes] == ["failed", "compiled"]
+    assert (tmp_path / "other.clvk").read_bytes() == b"other"
+    assert prebuild.into_bundle([], tmp_path, quiet) == [] and (tmp_path / "other.clvk").exists()
+
+
+@needs_triton
+def test_a_bundle_sweeps_what_a_killed_writer_left(plugin: Path):
+    ended = subprocess.Popen(python("-c", ""))
+    ended.wait()
+    dead, alive = (
+        plugin / "bundle" / f".{'0' * 64}.clvk.{process}.0badf00d.tmp" for process in (ended.pid, os.getpid())
+    )
+    dead.write_bytes(b"half")
+    alive.write_bytes(b"half")
+    prebuild.into_bundle(jobs("cuda:90", folder=plugin / "triton"), plugin / "bundle", quiet)
+    assert not dead.exists() and alive.exists()
 
 
 @needs_triton

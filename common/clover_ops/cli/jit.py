@@ -99,7 +99,7 @@ def compile_(
               metavar="FILE", help="A bundle.toml with `targets = [...]`.")  # fmt: skip
 @_operators
 @click.option("--output", "place", required=True, type=click.Path(path_type=Path, file_okay=False),
-              help="The folder of the bundle. Artifacts in it that do not belong there are removed.")  # fmt: skip
+              help="The folder of the bundle. When all is compiled, artifacts that do not belong are removed.")  # fmt: skip
 @click.option(
     "--missing", "only_missing", is_flag=True, help="Print how many kernels the folder lacks, and compile none."
 )
@@ -121,7 +121,7 @@ def bundle(
     if only_missing:
         output.say(str(len(prebuild.missing(planned, place))))
         return 0
-    return _build(planned, place, jobs, as_json)
+    return _build(planned, place, jobs, as_json, whole=True)
 
 
 @jit.command()
@@ -345,8 +345,9 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _build(jobs: list[Any], place: Path | None, workers: int | None, as_json: bool) -> int:
-    """Compiles, with a line for each kernel as it is done, and says what came of it. Returns the exit code."""
+def _build(jobs: list[Any], place: Path | None, workers: int | None, as_json: bool, whole: bool = False) -> int:
+    """Compiles, with a line for each kernel as it is done, and says what came of it; with `whole` the place is a bundle and
+    holds nothing else afterwards. Returns the exit code."""
     from clover_ops.jit import prebuild
 
     def progress(done: int, total: int, outcome: Any) -> None:
@@ -361,7 +362,7 @@ def _build(jobs: list[Any], place: Path | None, workers: int | None, as_json: bo
     if place is None:
         outcomes = prebuild.into_cache(jobs, progress, workers)
     else:
-        outcomes = prebuild.into_folder(jobs, place, progress, workers)
+        outcomes = (prebuild.into_bundle if whole else prebuild.into_folder)(jobs, place, progress, workers)
     count = {status: sum(o.status == status for o in outcomes) for status in ("compiled", "up to date", "failed")}
     if as_json:
         rows = [

@@ -88,6 +88,26 @@ def write_atomically(path: Path, data: bytes) -> None:
     _sync(path.parent)
 
 
+def abandoned(folder: Path) -> list[Path]:
+    """Half-written artifacts of `write_atomically` in a folder without locks, whose writers are dead."""
+    found = []
+    for path in folder.glob(f".*{SUFFIX}.*.tmp"):
+        writer = path.name.split(".")[-3]
+        if writer.isascii() and writer.isdigit() and not _runs(int(writer)):
+            found.append(path)
+    return found
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # it is another user's
+        return True
+    return True
+
+
 def _sync(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -67,25 +67,43 @@ def into_cache(jobs: list[Job], progress: Progress, workers: int | None = None) 
 
 
 def into_folder(jobs: list[Job], folder: Path, progress: Progress, workers: int | None = None) -> list[Outcome]:
-    """Makes a bundle: `<request digest>.clvk` for each job, and no other artifact in the folder."""
+    """Compiles into `<request digest>.clvk` of a folder what is not there; all else in it stays."""
     tools = toolchain()
-    folder.mkdir(parents=True, exist_ok=True)
-    wanted = {f"{job.request.digest()}{SUFFIX}" for job in jobs}
-    for path in folder.glob(f"*{SUFFIX}"):
-        if path.name not in wanted:
-            path.unlink()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CompileError(f"{folder} cannot be made to write kernels into: {error.strerror or error}") from None
 
     def one(job: Job, worker: Worker) -> Outcome:
         path = folder / f"{job.request.digest()}{SUFFIX}"
         if there := _up_to_date(path, job.request, tools):
             return Outcome(job, "up to date", "", there)
-        path.unlink(missing_ok=True)
         data = worker.compile(job.request, job.kernel, tools)
         cache.write_atomically(path, data)
         os.chmod(path, 0o644)  # a bundle is for everyone
         return Outcome(job, "compiled", "", data)
 
     return _run(jobs, one, progress, workers)
+
+
+def into_bundle(jobs: list[Job], folder: Path, progress: Progress, workers: int | None = None) -> list[Outcome]:
+    """Makes a bundle: a folder with a file for each job and no other artifact. One that lacks a kernel keeps what it had."""
+    outcomes = into_folder(jobs, folder, progress, workers)
+    if outcomes and all(outcome.status != "failed" for outcome in outcomes):
+        _remove_others(folder, {f"{job.request.digest()}{SUFFIX}" for job in jobs})
+    return outcomes
+
+
+def _remove_others(folder: Path, wanted: set[str]) -> None:
+    """Removes artifacts that no job is for, and what writers left that were killed."""
+    others = [path for path in folder.glob(f"*{SUFFIX}") if path.name not in wanted]
+    for path in (*others, *cache.abandoned(folder)):
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise CompileError(
+                f"{path} does not belong into the bundle and cannot be removed: {error.strerror}"
+            ) from None
 
 
 def missing(jobs: list[Job], folder: Path) -> list[Job]:
@@ -112,15 +130,16 @@ def _run(
     started: list[Worker] = []
 
     def guarded(job: Job) -> Outcome:
-        if not hasattr(local, "worker"):
-            local.worker = Worker()
-            started.append(local.worker)
         try:
+            if not hasattr(local, "worker"):
+                local.worker = Worker()
+                started.append(local.worker)
             return one(job, local.worker)
         except CompileError as error:
             return Outcome(job, "failed", str(error), b"")
         except OSError as error:
-            return Outcome(job, "failed", f"{error.filename or 'the file'} cannot be written: {error.strerror}", b"")
+            place = error.filename2 or error.filename or "the file"  # of a renaming, what it was to become
+            return Outcome(job, "failed", f"{place} cannot be written: {error.strerror or error}", b"")
 
     outcomes: dict[int, Outcome] = {}
     try:

@@ -136,6 +136,15 @@ def test_compile_leaves_other_artifacts_alone(tmp_path: Path, target: str, code:
 
 
 @needs_triton
+@pytest.mark.parametrize("value, warps", [(256, "4"), (1024, "8")])
+def test_a_constexpr_of_the_configurations_chooses_among_them(tmp_path: Path, value: int, warps: str):
+    result = run(*BY_HAND, "--target", "cuda:90", "--set", f"BLOCK={value}", "--output", str(tmp_path))
+    assert result.returncode == 0, result.stderr
+    (path,) = tmp_path.iterdir()
+    assert artifact.load(path.read_bytes())["num_warps"] == warps
+
+
+@needs_triton
 @pytest.mark.parametrize("place", ["/dev/null", "/dev/null/x", "/proc/no-such-place/x"])
 def test_a_folder_that_cannot_be_made_is_one_line_and_exit_1(place: str):
     options = ("--kernels", str(KERNELS), "--target", "cuda:90", "--output", place)
@@ -154,6 +163,16 @@ def test_a_folder_that_cannot_be_made_is_one_line_and_exit_1(place: str):
         (("compile", "--target", "cuda:90", "--kernel", "vector"), "no kernel 'vector'"),
         (("compile", "--target", "cuda:90", "--op", "matmul"), "no operator with Triton kernels 'matmul'"),
         (("compile", "--request", "-"), "--artifact"),
+        *(
+            (("compile", "--request", "-", "--artifact", "-", *more), "and nothing else")
+            for more in (("--output", "x"), ("--jobs", "2"), ("--json",), ("--x", "bf16"), ("--spec", "n=16"))
+        ),
+        (
+            (*BY_HAND, "--target", "cuda:90", "--set", "BLOCK=512"),
+            "cuda with BLOCK=512; there are BLOCK=256, BLOCK=1024",
+        ),
+        ((*BY_HAND, "--target", "cuda:90", "--set", "BLOCK=true"), "with BLOCK=true"),
+        ((*BY_HAND, "--target", "cuda:90", "--set", "B=1"), "no constexpr B"),
         (("bundle", "--output", "x"), "--target"),
         (("bundle", "--target", "cuda", "--output", "x"), "cuda:90"),
     ],

@@ -55,7 +55,8 @@ def jit() -> None:
 @_targets
 @_operators
 @_names
-@click.option("--set", "values", multiple=True, metavar="NAME=VALUE", help="A constexpr's value; with one --kernel.")
+@click.option("--set", "values", multiple=True, metavar="NAME=VALUE",
+              help="A constexpr's value, with one --kernel; where configurations set it, chooses among them.")  # fmt: skip
 @click.option("--x", "data", type=click.Choice(["bf16", "fp16", "fp32"]), help="The data dtype; with --set.")
 @click.option("--spec", "specialised", multiple=True, metavar="NAME=16|1",
               help="Divisible by 16, or equal to 1; with --set.")  # fmt: skip
@@ -75,7 +76,8 @@ def compile_(
 ) -> int:  # fmt: skip
     """Compile kernels, with no device: the bundled geometries of --op or --kernel, one geometry by --set, or a request."""
     if request_file is not None:
-        if artifact_file is None or targets or operators or names or values:
+        others = (targets, operators, names, values, data, specialised, place, jobs, as_json)
+        if artifact_file is None or any(others):
             raise click.UsageError("--request goes with --artifact and, if need be, --kernels, and nothing else.")
         return _serve(request_file.read(), artifact_file, folder)
     if artifact_file is not None:
@@ -331,11 +333,32 @@ def _one_geometry(chosen: list[Any], targets: Iterable[str], values: Iterable[st
     special = dict(map(_pair, specialised))
     jobs = []
     for target in map(request.parse_target, targets):
-        for config in kernel.candidates(target):
+        for config in _agreeing(kernel, target, constants):
             jobs.append(prebuild.Job(kernel, kernel.request(target, config, constants, data, special)))
-        if not kernel.candidates(target):
-            raise click.UsageError(f"kernel {kernel.name} has no configurations for {target.backend}.")
     return jobs
+
+
+def _agreeing(kernel: Any, target: Any, constants: dict[str, Any]) -> list[Any]:
+    """The configurations that set nothing to another value than is asked for."""
+    from clover_ops.jit.request import format_value
+
+    candidates = kernel.candidates(target)
+    if not candidates:
+        raise click.UsageError(f"kernel {kernel.name} has no configurations for {target.backend}.")
+    wanted = {name: format_value(value) for name, value in constants.items()}  # as text: 1 is not true
+    own = [{name: format_value(value) for name, value in one.constexprs if name in wanted} for one in candidates]
+    found = [one for one, values in zip(candidates, own) if values.items() <= wanted.items()]
+    if not found:
+        asked = _pairs({name: value for name, value in wanted.items() if any(name in values for values in own)})
+        known = ", ".join(dict.fromkeys(map(_pairs, own)))
+        raise click.UsageError(
+            f"kernel {kernel.name} has no configuration for {target.backend} with {asked}; there are {known}."
+        )
+    return found
+
+
+def _pairs(values: dict[str, str]) -> str:
+    return " ".join(f"{name}={value}" for name, value in values.items())
 
 
 def _pair(text: str) -> tuple[str, str]:

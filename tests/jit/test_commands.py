@@ -173,6 +173,8 @@ def test_a_folder_that_cannot_be_made_is_one_line_and_exit_1(place: str):
         ),
         ((*BY_HAND, "--target", "cuda:90", "--set", "BLOCK=true"), "with BLOCK=true"),
         ((*BY_HAND, "--target", "cuda:90", "--set", "B=1"), "no constexpr B"),
+        ((*BY_HAND, "--target", "cuda:90:²", "--set", "BLOCK=256"), "clover-ops: features: they read like"),
+        ((*BY_HAND, "--target", "cuda:90", "--set", f"BLOCK={'1' * 5000}"), "BLOCK: an integer has at most 64 bits"),
         (("bundle", "--output", "x"), "--target"),
         (("bundle", "--target", "cuda", "--output", "x"), "cuda:90"),
     ],
@@ -182,6 +184,7 @@ def test_usage(arguments: tuple[str, ...], says: str, tmp_path: Path):
         arguments = (*arguments, "--kernels", str(KERNELS))
     result = run(*arguments)
     assert result.returncode != 0 and says in result.stderr.decode()
+    assert "Traceback" not in result.stderr.decode()
 
 
 def test_triton_missing_names_what_to_install(tmp_path: Path):

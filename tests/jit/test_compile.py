@@ -133,15 +133,16 @@ def edited(text: str, old: str, new: str) -> request.Request:
 
 
 @needs_triton
-def test_an_option_that_triton_lacks_is_refused():
-    """Triton itself overlooks it."""
+def test_an_option_that_triton_lacks_or_that_is_not_the_kernels_is_refused():
+    """Triton itself overlooks the one, and takes the other."""
     job, *_ = jobs("cuda:90")
     asked = request.parse(job.request.text() + "option waves_per_eu 2\n")
     with pytest.raises(CompileError, match="no option 'waves_per_eu'"):
         make(prebuild.Job(job.kernel, asked))
-    asked = request.parse(job.request.text() + "option num_ctas 2\n")
-    with pytest.raises(CompileError, match="no option 'num_ctas'"):
-        make(prebuild.Job(job.kernel, asked))
+    for option in ("num_ctas 2", "ir_override /tmp/other.ptx", "extern_libs x"):
+        asked = request.parse(f"{job.request.text()}option {option}\n")
+        with pytest.raises(CompileError, match=f"no option '{option.split()[0]}'"):
+            make(prebuild.Job(job.kernel, asked))
 
 
 @needs_triton

@@ -88,6 +88,8 @@ def test_imports_that_would_go_unseen_are_refused(copy: Path, line: str, says: s
         ('constexprs = ["BLOCK"]', 'constexprs = ["BLOCK", "MORE"]', "has the constexprs BLOCK; kernels.toml lists"),
         ('function = "vector_add"', 'function = "vector_sub"', "no function vector_sub"),
         ("[[kernel]]", "[[kernel", "kernels.toml"),
+        ("BLOCK = 256", f"BLOCK = {'1' * 5000}", "kernels.toml"),
+        ("BLOCK = 256", f"BLOCK = 0x{'1' * 5000}", "at most 64 bits"),
         ("[[kernel]]", "speed = 1\n[[kernel]]", "unknown key `speed`"),
     ],
 )

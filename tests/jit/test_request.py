@@ -75,6 +75,8 @@ def test_launch_geometry_and_passed_arguments():
         ("target hip:gfx906:64", "target rocm:gfx906:64", 4),
         ("target hip:gfx906:64", "target cuda:90:64", 4),
         ("target hip:gfx906:64", "target hip:90:64", 4),
+        ("target hip:gfx906:64", f"target hip:gfx906:{'6' * 5000}", 4),
+        ("target hip:gfx906:64", "target hip:gfx906:6²", 4),
         ("features sramecc+:xnack-\n", "", 5),
         ("features sramecc+:xnack-", "features sramecc", 5),
         ("features sramecc+:xnack-", "features", 5),
@@ -86,6 +88,9 @@ def test_launch_geometry_and_passed_arguments():
         ("arg scale fp32", "arg scale fp32:16", 10),
         ("constexpr H 16", "constexpr H 016", 11),
         ("constexpr H 16", "constexpr H +16", 11),
+        ("constexpr H 16", f"constexpr H {'1' * 5000}", 11),
+        ("constexpr H 16", f"constexpr H {2**64}", 11),
+        ("constexpr H 16", f"constexpr H {-(2**63) - 1}", 11),
         ("constexpr BETA true", "constexpr BETA True", 12),
         ("constexpr EPS 1e-06", "constexpr EPS 1e-6", 13),
         ("constexpr EPS 1e-06", "constexpr EPS nan", 13),
@@ -99,8 +104,9 @@ def test_launch_geometry_and_passed_arguments():
 )
 def test_malformed_text_is_refused_with_its_line(old: str, new: str, line: int):
     assert old in TEXT
-    with pytest.raises(MalformedRequest, match=rf"line {line}\b"):
+    with pytest.raises(MalformedRequest, match=rf"line {line}\b") as caught:
         parse(TEXT.replace(old, new, 1))
+    assert len(str(caught.value)) < 500
 
 
 @pytest.mark.parametrize(
@@ -111,6 +117,7 @@ def test_malformed_text_is_refused_with_its_line(old: str, new: str, line: int):
         ("num_stages 1", "num_stages 99", "1 to 64"),
         ("arg g *fp32", "arg q *fp32", "given twice"),
         ("option matrix_instr_nonkdim 16\noption waves_per_eu 2", "option b 1\noption a 1", "sorted"),
+        ("option waves_per_eu 2", "option num_warps 8", "num_warps has a line of its own"),
         (TEXT[-8:], "", "does not end|takes"),
     ],
 )
@@ -141,7 +148,21 @@ def test_targets_as_people_and_drivers_write_them(text: str, target: Target):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "cuda", "cuda:", "cuda:sm_90", "hip:906", "cuda:90:64", "hip:gfx906:64:32", "cpu:x86"]
+    "text",
+    [
+        "",
+        "cuda",
+        "cuda:",
+        "cuda:sm_90",
+        "hip:906",
+        "cuda:90:64",
+        "hip:gfx906:64:32",
+        "cpu:x86",
+        "cuda:90:²",
+        "cuda:90:٣٢",
+        f"hip:gfx906:{'6' * 5000}",
+        f"cuda:{'9' * 5000}",
+    ],
 )
 def test_targets_that_mean_nothing(text: str):
     with pytest.raises(MalformedRequest):

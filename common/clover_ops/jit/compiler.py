@@ -30,6 +30,10 @@ _KEPT = re.compile(
 )
 # What the loader's launch cannot do.
 _NOT_LAUNCHED = {"num_ctas": 1, "launch_cooperative_grid": False, "launch_pdl": False}
+# What the request's target settles, what the launch cannot do, and files and passes that no identity would tell apart.
+_RESERVED = {
+    "arch", "warp_size", "debug", "backend_name", "extern_libs", "ir_override", "instrumentation_mode", *_NOT_LAUNCHED,
+}  # fmt: skip
 # Bytes that one block may have, after opting in. Every other HIP device has 64 KiB.
 _SHARED_LIMITS = {
     "80": 166912,
@@ -142,7 +146,7 @@ def _options(request: Request, backend: Any, target: Target) -> dict[str, Any]:
     known = set(vars(backend.parse_options({"enable_fp_fusion": True})))
     options: dict[str, Any] = {"enable_fp_fusion": True}
     for key, text in request.options:
-        if key not in known or key in ("arch", "warp_size", "debug", "backend_name", "extern_libs", *_NOT_LAUNCHED):
+        if key not in known or key in _RESERVED:
             raise CompileError(
                 f"kernel {request.kernel}: {target.backend} has no option {key!r} that could be set here"
             )

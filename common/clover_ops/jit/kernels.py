@@ -118,7 +118,7 @@ def read(folder: Path) -> tuple[Kernel, ...]:
         document = tomllib.loads(text)
     except OSError as error:
         raise KernelTableError(f"{path} cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except ValueError as error:  # no UTF-8, no TOML, or an integer of thousands of digits
         raise KernelTableError(f"{path}: {error}") from None
     kernels = _Table(path, text).kernels(document)
     for kernel in kernels:
@@ -287,7 +287,7 @@ def bundle_targets(path: Path) -> tuple[str, ...]:
     """The targets that a backend's bundle.toml names."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise KernelTableError(f"{path}: {error}") from None
     if unknown := sorted(document.keys() - {"targets"}):
         raise KernelTableError(f"{path}: unknown key `{unknown[0]}`; known: targets")

@@ -23,6 +23,8 @@ _ARCH = {"cuda": re.compile(r"[1-9][0-9]{1,2}"), "hip": re.compile(r"gfx[0-9a-f]
 _FEATURES = re.compile(r"[a-z0-9]+[+-](:[a-z0-9]+[+-])*")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+_WARP_SIZE = re.compile(r"[1-9][0-9]{0,3}")
+_OWN_LINES = ("num_warps", "num_stages")  # what an option of that name would set once more
 
 Value = int | bool | float | str  # a str is the name of a dtype
 
@@ -38,15 +40,17 @@ class Target:
 
     def __post_init__(self) -> None:
         if self.backend not in _ARCH:
-            raise MalformedRequest(f"target: the backend must be cuda or hip, got {self.backend!r}")
+            raise MalformedRequest(f"target: the backend must be cuda or hip, got {shown(self.backend)}")
         if not _ARCH[self.backend].fullmatch(self.arch):
             example = "90" if self.backend == "cuda" else "gfx906"
-            raise MalformedRequest(f"target: an architecture of {self.backend} reads like {example}, got {self.arch!r}")
+            raise MalformedRequest(
+                f"target: an architecture of {self.backend} reads like {example}, got {shown(self.arch)}"
+            )
         if self.warp_size not in (32, 64) or (self.backend == "cuda" and self.warp_size != 32):
             sizes = "32" if self.backend == "cuda" else "32 or 64"
             raise MalformedRequest(f"target: the warp size of {self.backend} is {sizes}, got {self.warp_size!r}")
         if self.features and not _FEATURES.fullmatch(self.features):
-            raise MalformedRequest(f"features: they read like sramecc+:xnack-, got {self.features!r}")
+            raise MalformedRequest(f"features: they read like sramecc+:xnack-, got {shown(self.features)}")
 
     @property
     def text(self) -> str:
@@ -64,10 +68,10 @@ def parse_target(text: str) -> Target:
     """
     backend, _, rest = text.partition(":")
     arch, *more = rest.split(":")
-    sizes = [part for part in more if part.isdigit()]
-    features = ":".join(part for part in more if not part.isdigit())
+    sizes = [part for part in more if _WARP_SIZE.fullmatch(part)]
+    features = ":".join(part for part in more if part not in sizes)
     if not arch or len(sizes) > 1:
-        raise MalformedRequest(f"target: must read like cuda:90 or hip:gfx906, got {text!r}")
+        raise MalformedRequest(f"target: must read like cuda:90 or hip:gfx906, got {shown(text)}")
     if sizes:
         size = int(sizes[0])
     else:
@@ -100,9 +104,16 @@ class Argument:
         return self.specialisation != "1"
 
 
+def shown(text: str) -> str:
+    """Quoted, and cut where it is too long for a message."""
+    return repr(text) if len(text) <= 100 else f"{text[:100]!r}… ({len(text)} characters)"
+
+
 def format_value(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, int) and value.bit_length() > 64:  # Python refuses to write one of thousands of digits
+        raise MalformedRequest(f"an integer has at most 64 bits, got one of {value.bit_length()}")
     return value if isinstance(value, str) else repr(value)
 
 
@@ -112,6 +123,8 @@ def parse_value(text: str, what: str) -> Value:
     if text in DTYPES:
         return text
     if _INTEGER.fullmatch(text):
+        if len(text) > 20 or not -(2**63) <= int(text) < 2**64:
+            raise MalformedRequest(f"{what}: an integer has at most 64 bits, got {shown(text)}")
         return int(text)
     try:
         number = float(text)
@@ -120,7 +133,7 @@ def parse_value(text: str, what: str) -> Value:
     if repr(number) != text or number - number != 0:  # not canonical, or not finite
         raise MalformedRequest(
             f"{what}: must be an integer, true, false, a finite float as Python writes it or a dtype such as bf16, "
-            f"got {text!r}"
+            f"got {shown(text)}"
         )
     return number
 
@@ -161,6 +174,8 @@ class Request:
         if keys != sorted(set(keys)):
             raise MalformedRequest(f"option: keys are sorted and appear once, got {' '.join(keys)}")
         for key, value in self.options:
+            if key in _OWN_LINES:
+                raise MalformedRequest(f"option: {key} has a line of its own, `{key} <number>`, and is no option")
             if not _NAME.fullmatch(key) or not re.fullmatch(r"\S+", value):
                 raise MalformedRequest(f"option: `option <key> <value>`, each one word, got {key!r} {value!r}")
 
@@ -212,7 +227,7 @@ class _Reader:
 
     def fail(self, message: str) -> MalformedRequest:
         line = self.lines[self.at] if self.at < len(self.lines) else ""
-        return MalformedRequest(f"request, line {self.at + 1} {line!r}: {message}")
+        return MalformedRequest(f"request, line {self.at + 1} {shown(line)}: {message}")
 
     def peek(self, word: str) -> bool:
         return self.at < len(self.lines) and self.lines[self.at].partition(" ")[0] == word
@@ -277,7 +292,7 @@ class _Reader:
     def target(self) -> Target:
         (text,) = self.take("target", 1)
         parts = text.split(":")
-        if len(parts) != 3 or not re.fullmatch(r"[1-9][0-9]*", parts[2]):
+        if len(parts) != 3 or not _WARP_SIZE.fullmatch(parts[2]):
             raise self.fail("a target is <backend>:<arch>:<warp size>")
         target = self.checked(Target, parts[0], parts[1], int(parts[2]))
         self.at += 1

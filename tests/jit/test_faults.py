@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import resource
 import shutil
 import signal
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from clover_ops.errors import CompileError
-from clover_ops.jit import artifact, cache, locks, service, toolchain, worker
+from clover_ops.jit import artifact, cache, locks, prebuild, service, toolchain, worker
 from clover_ops.jit.cache import Cache
 from clover_ops.jit.errors import ToolchainError
 
@@ -388,6 +389,41 @@ def test_an_embedded_interpreter_is_told_what_to_set(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("CLOVER_OPS_PYTHON", "/nowhere/python3")
     with pytest.raises(ToolchainError, match="/nowhere/python3 cannot be started"), worker.Worker() as process:
         process.compile(JOB.request, JOB.kernel, toolchain.Toolchain("3.9.0", "", ""))
+
+
+@needs_triton
+@pytest.mark.parametrize("code", ["print('welcome')", "import os; os.write(1, b'a line left open')"])
+def test_what_a_python_prints_at_start_up_is_no_answer(tmp_path, sound, monkeypatch, capfd, code: str):
+    (tmp_path / "sitecustomize.py").write_text(code)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    with worker.Worker() as process:
+        for _ in range(2):
+            assert process.compile(JOB.request, JOB.kernel, toolchain.toolchain()) == sound
+    assert "welcome" in capfd.readouterr().err or "line left" in code
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize(
+    "script, says",
+    [
+        (
+            'echo "$@"',
+            "vector_add, cuda:90:32: the compiler's process, .*/python, ended with exit code 0; what it printed",
+        ),
+        ('exec yes -- "$*"', "/python prints without end and compiles nothing: CLOVER_OPS_PYTHON must be a Python"),
+    ],
+)
+def test_what_is_no_python_fails_one_kernel_after_the_other(tmp_path, monkeypatch, capfd, script: str, says: str):
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("CLOVER_OPS_PYTHON", str(program))
+    monkeypatch.setattr(prebuild, "toolchain", lambda: toolchain.Toolchain("3.9.0", "", ""))
+    outcomes = prebuild.into_folder(jobs("cuda:90"), tmp_path / "out", lambda *_: None, 1)
+    assert [outcome.status for outcome in outcomes] == ["failed", "failed"]
+    for outcome in outcomes:
+        assert re.search(says, outcome.reason)
+    assert "import json, sys" in capfd.readouterr().err
 
 
 @needs_triton

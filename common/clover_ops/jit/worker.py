@@ -1,10 +1,15 @@
-"""The compiler's processes: each compiles one request after the other, told by lines of JSON."""
+"""The compiler's processes: each compiles one request after the other, told by lines of JSON.
+
+A Python may print before it runs what it is given (`sitecustomize`, a wrapper's banner), so an answer is a line that begins
+with a word which only the two processes know; other lines are passed on to stderr.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -36,12 +41,16 @@ def interpreter() -> str:
     )
 
 
+_MOST_NOISE = 1000  # lines; what prints more is no Python that will ever answer
+
+
 class Worker:
     """One such process. Use as a context manager."""
 
     def __init__(self) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="clover-ops-jit-")
         self._child: subprocess.Popen[bytes] | None = None
+        self._word = secrets.token_hex(8)
 
     def __enter__(self) -> Worker:
         return self
@@ -58,18 +67,32 @@ class Worker:
         try:
             self._child.stdin.write(json.dumps(task).encode() + b"\n")
             self._child.stdin.flush()
-            line = self._child.stdout.readline()
         except BrokenPipeError:
-            line = b""
-        if not line:
+            pass  # it is dead; what it printed is still to be read
+        answer = self._read()
+        if answer is None:
             raise CompileError(f"kernel {request.kernel}, {request.target.text}: {self._obituary()}")
-        answer = json.loads(line)
         if "error" in answer:
             raise _ERRORS.get(answer["kind"], CompileError)(answer["error"])
         return base64.b64decode(answer["artifact"])
 
+    def _read(self) -> dict[str, str] | None:
+        """The next answer; None where the process ends instead."""
+        for _ in range(_MOST_NOISE):
+            line = self._child.stdout.readline()
+            if not line.endswith(b"\n"):  # half an answer is none
+                return None
+            if line.startswith(self._word.encode() + b" "):
+                return json.loads(line[len(self._word) :])
+            if noise := line.decode(errors="replace").strip():
+                print(noise, file=sys.stderr, flush=True)
+        python = self._child.args[0]
+        self._child.kill()
+        self._end()
+        raise CompileError(f"{python} prints without end and compiles nothing: CLOVER_OPS_PYTHON must be a Python")
+
     def _start(self) -> subprocess.Popen[bytes]:
-        command = [interpreter(), "-c", _CHILD, json.dumps([str(entry) for entry in sys.path])]
+        command = [interpreter(), "-c", _CHILD, json.dumps([str(entry) for entry in sys.path]), self._word]
         try:
             return subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -79,6 +102,7 @@ class Worker:
             raise ToolchainError(f"{command[0]} cannot be started to compile kernels: {error.strerror}") from None
 
     def _obituary(self) -> str:
+        python = self._child.args[0]
         code = self._end()
         if code < 0:
             try:
@@ -86,7 +110,7 @@ class Worker:
             except ValueError:
                 name = f"signal {-code}"
             return f"the compiler's process was ended by {name}"
-        return f"the compiler's process ended with exit code {code}; what it printed is above"
+        return f"the compiler's process, {python}, ended with exit code {code}; what it printed is above"
 
     def _end(self) -> int:
         child, self._child = self._child, None
@@ -102,10 +126,12 @@ class Worker:
 
 def main() -> None:
     """The process itself: tasks on stdin, answers on what was stdout; whatever else prints goes to stderr."""
+    word = sys.argv[2]
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:
-        print(json.dumps(_answer(json.loads(line))), file=answers, flush=True)
+        # What was printed before may have left its line open.
+        print(f"\n{word} {json.dumps(_answer(json.loads(line)))}", file=answers, flush=True)
 
 
 def _answer(task: dict[str, Any]) -> dict[str, str]:

@@ -155,6 +155,35 @@ def test_a_folder_that_cannot_be_made_is_one_line_and_exit_1(place: str):
         assert line.startswith(f"clover-ops: {place} cannot be made")
 
 
+@needs_triton
+@pytest.mark.parametrize(
+    "place, says", [("/nonexist/x", "No such file"), ("/dev/full", "No space left"), ("-", "No space")]
+)
+def test_an_artifact_that_cannot_be_written_is_one_line_and_exit_1(place: str, says: str):
+    job, *_ = jobs("cuda:90")
+    command = python(
+        "-m", "clover_ops.jit", "compile", "--kernels", str(KERNELS), "--request", "-", "--artifact", place
+    )
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run(
+            command, input=job.request.text().encode(), stdout=full, stderr=-1, timeout=240, check=False
+        )
+    (line,) = result.stderr.decode().splitlines()
+    assert result.returncode == 1 and line.startswith("clover-ops: the artifact cannot be written to ") and says in line
+
+
+@pytest.mark.smoke
+def test_what_cannot_be_read_is_one_line_and_exit_1(tmp_path: Path):
+    (tmp_path / "a.clvk").mkdir()
+    checked = run("verify", str(tmp_path))
+    assert checked.returncode == 1 and checked.stderr.decode() == f"{tmp_path / 'a.clvk'}: Is a directory\n"
+    shown = run("show", "/proc/self/mem")
+    assert (shown.returncode, shown.stderr.decode()) == (
+        1,
+        "clover-ops: /proc/self/mem cannot be read: Input/output error\n",
+    )
+
+
 @pytest.mark.smoke
 @pytest.mark.parametrize(
     "arguments, says",

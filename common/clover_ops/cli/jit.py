@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import functools
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable
@@ -12,13 +14,13 @@ from typing import Any
 import click
 
 import clover_ops
-from clover_ops.errors import CloverError, InvalidArgument
+from clover_ops.errors import CloverError, CompileError, InvalidArgument
 
 from . import output
 
 
 def told(command: Callable[..., int | None]) -> Callable[..., None]:
-    """Errors of clover-ops as one line and exit code 1."""
+    """Errors of clover-ops, and those of files and folders, as one line and exit code 1."""
 
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
@@ -26,6 +28,12 @@ def told(command: Callable[..., int | None]) -> Callable[..., None]:
             code = command(*arguments, **options)
         except CloverError as error:
             output.say(f"clover-ops: {error}", err=True)
+            code = 1
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # whoever read has gone; click ends quietly
+                raise
+            place = f"{error.filename}: " if error.filename else ""
+            output.say(f"clover-ops: {place}{error.strerror or error}", err=True)
             code = 1
         raise SystemExit(code or 0)
 
@@ -166,7 +174,11 @@ def show(file: Path, as_json: bool) -> None:
     """Show the header of a compiled kernel."""
     from clover_ops.jit import artifact
 
-    found = artifact.load(file.read_bytes(), str(file))
+    try:
+        data = file.read_bytes()
+    except OSError as error:  # which names no file where reading fails
+        raise CompileError(f"{file} cannot be read: {error.strerror}") from None
+    found = artifact.load(data, str(file))
     facts = {**dict(found.header), "binary_bytes": len(found.binary), "block": found.block}
     if as_json:
         output.say_json(facts)
@@ -189,9 +201,9 @@ def verify(folder: Path) -> int:
             found = artifact.load(path.read_bytes(), str(path))
             if path.stem not in (found["request"], found["identity"]):
                 raise ArtifactError(f"{path}: its name is neither its request's digest nor its identity")
-        except ArtifactError as error:
+        except (ArtifactError, OSError) as error:
             wrong += 1
-            output.say(str(error), err=True)
+            output.say(f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error), err=True)
     output.say(f"{folder}: {len(paths)} compiled kernel(s), {wrong} wrong")
     return 1 if wrong or not paths else 0
 
@@ -276,12 +288,25 @@ def _serve(raw: bytes, target: Path, folder: Path | None) -> int:
     except UnicodeDecodeError as error:
         raise MalformedRequest(f"the request is not UTF-8: {error}") from None
     data = service.get(text, folder)
-    if str(target) == "-":
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    else:
-        target.write_bytes(data)
+    try:
+        if str(target) == "-":
+            _print_bytes(data)
+        else:
+            target.write_bytes(data)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        place = "standard output" if str(target) == "-" else target
+        raise CompileError(f"the artifact cannot be written to {place}: {error.strerror}") from None
     return 0
+
+
+def _print_bytes(data: bytes) -> None:
+    """Past Python's buffer, which would try again at exit what has failed."""
+    sys.stdout.flush()
+    left = memoryview(data)
+    while left:
+        left = left[os.write(sys.stdout.fileno(), left) :]
 
 
 def _chosen(folder: Path | None, operators: Iterable[str], names: Iterable[str]) -> list[Any]:

@@ -98,7 +98,9 @@ def test_prebuild_and_the_cache(alone: Path):
     (path,) = (alone / "jit").glob("*.clvk")
     path.write_bytes(b"CLOVERJ1")
     assert run("jit", "cache", "show", module="clover_ops").returncode == 1
-    assert b"1 compiled kernel(s) removed" in run("jit", "cache", "clear", module="clover_ops").stdout
+    assert (
+        b"1 compiled kernel(s) and tuning result(s) removed" in run("jit", "cache", "clear", module="clover_ops").stdout
+    )
     assert not list((alone / "jit").glob("*.clvk"))
 
 
@@ -170,6 +172,40 @@ def test_an_artifact_that_cannot_be_written_is_one_line_and_exit_1(place: str, s
         )
     (line,) = result.stderr.decode().splitlines()
     assert result.returncode == 1 and line.startswith("clover-ops: the artifact cannot be written to ") and says in line
+
+
+@pytest.mark.smoke
+def test_the_cache_is_emptied_of_all_that_is_ours_and_of_nothing_else(alone: Path):
+    one, other = "0" * 64, "1" * 64
+    ours = [f"jit/{one}.clvk", f"jit/{one}.tuning", f"hip/{one}.clvk"]
+    halves = [f"jit/.{one}.tuning.1.0badf00d.tmp", f"hip/{other}.aB3xYz"]
+    others = [f"jit/{one}.lock", f"hip/{one}.lock", "hip/notes.txt", "tuned/nvidia-h200.txt"]
+    for folder in (alone, alone / "jit", alone / "hip", alone / "tuned"):
+        folder.mkdir(mode=0o700)
+    for name in (*ours, *halves, *others):
+        (alone / name).write_text("x")
+    result = run("cache", "clear")
+    assert result.returncode == 0 and b" 3 compiled kernel(s) and tuning result(s) removed" in result.stdout
+    assert {str(path.relative_to(alone)) for path in alone.glob("*/*")} == set(others)
+
+
+@pytest.mark.smoke
+def test_a_cache_that_cannot_be_emptied_is_one_line_and_exit_1(alone: Path):
+    (alone / "jit" / "d.clvk").mkdir(parents=True, mode=0o700)
+    (alone / "jit" / f"{'0' * 64}.clvk").write_text("x")
+    for folder in (alone, alone / "jit"):
+        folder.chmod(0o700)
+    result = run("cache", "clear")
+    assert (result.returncode, result.stdout) == (1, b"")
+    assert result.stderr.decode() == (
+        f"clover-ops: {alone}: 1 file(s) removed, these cannot be: {alone / 'jit' / 'd.clvk'}: Is a directory\n"
+    )
+    assert [path.name for path in (alone / "jit").iterdir()] == ["d.clvk"]
+    unusable = run("cache", "clear", CLOVER_OPS_CACHE_DIR="/dev/null")
+    assert unusable.returncode == 1
+    assert (
+        unusable.stderr.decode().splitlines()[-1] == "clover-ops: the cache is not emptied: /dev/null: not a directory"
+    )
 
 
 @pytest.mark.smoke

@@ -271,11 +271,13 @@ def cache_show(as_json: bool) -> int:
 @cache.command("clear")
 @told
 def cache_clear() -> None:
-    """Remove every compiled kernel from the cache."""
+    """Remove every compiled kernel, native ones too, and every tuning result from the cache. Tuned tables stay."""
     from clover_ops.jit import service
 
     store = service.user_cache()
-    output.say(f"{store.folder}: {store.clear()} compiled kernel(s) removed")
+    if store.reason:
+        raise CompileError(f"the cache is not emptied: {store.reason}")
+    output.say(f"{store.base}: {store.clear()} compiled kernel(s) and tuning result(s) removed")
 
 
 def _serve(raw: bytes, target: Path, folder: Path | None) -> int:

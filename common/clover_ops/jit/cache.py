@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import stat
 import sys
@@ -13,10 +14,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from clover_ops.errors import CompileError
+
 from . import artifact, locks
 from .artifact import SUFFIX, Artifact
 from .errors import ArtifactError
 
+_NATIVE_TEMPORARY = re.compile(r"[0-9a-f]{64}\.[A-Za-z0-9]{6}")
 _warned: set[str] = set()
 _warned_lock = threading.Lock()
 
@@ -198,9 +202,31 @@ class Cache:
         return found
 
     def clear(self) -> int:
-        """Removes every artifact and returns how many there were. Locks stay: one may be held."""
-        paths = list(self.folder.glob(f"*{SUFFIX}")) + list(self.folder.glob(".*.tmp")) if not self.reason else []
-        for path in paths:
-            path.unlink(missing_ok=True)
+        """Removes every artifact, native kernels included, and what tuning found; returns how many files there were. Locks
+        stay: one may be held. What is in the way and no file is named in a CompileError, after all else is gone."""
+        removed, left = 0, []
+        for path, counts in self._kept_files():
+            try:
+                path.unlink()
+                removed += counts
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                left.append(f"{path}: {error.strerror or error}")
         self._memory.clear()
-        return sum(path.suffix == SUFFIX for path in paths)
+        if left:
+            raise CompileError(f"{self.base}: {removed} file(s) removed, these cannot be: {'; '.join(left)}")
+        return removed
+
+    def _kept_files(self) -> Iterator[tuple[Path, bool]]:
+        """What the cache's folders hold of ours, and whether it is whole."""
+        if self.reason:
+            return
+        for pattern, counts in ((f"*{SUFFIX}", True), ("*.tuning", True), (".*.tmp", False)):
+            yield from ((path, counts) for path in self.folder.glob(pattern))
+        native = self.base / "hip"  # device/code_cache.cpp writes it
+        if why_unsafe(native):
+            return
+        for path in native.iterdir():
+            if path.suffix == SUFFIX or _NATIVE_TEMPORARY.fullmatch(path.name):
+                yield path, path.suffix == SUFFIX

@@ -12,6 +12,8 @@ from clover_ops.jit import artifact, toolchain
 
 from .conftest import KERNELS, jobs, needs_triton, python
 
+BY_HAND = ("compile", "--kernels", str(KERNELS), "--kernel", "vector_add", "--x", "bf16")
+
 
 def run(*arguments: str, module: str = "clover_ops.jit", text: str = "", path: Path | None = None, **variables: str):
     environment = {**os.environ, **variables}
@@ -104,6 +106,22 @@ def test_prebuild_and_the_cache(alone: Path):
     assert not list((alone / "jit").glob("*.clvk"))
 
 
+@pytest.mark.smoke
+@pytest.mark.parametrize("command", [("compile", "--op", "cast"), ("prebuild",)])
+def test_what_would_not_be_kept_is_not_compiled(command: tuple[str, ...]):
+    options = ("--kernels", str(KERNELS), "--target", "cuda:90")
+    result = run(*command, *options, CLOVER_OPS_CACHE_DIR="/dev/null")
+    assert (result.returncode, result.stdout) == (1, b"")
+    last = result.stderr.decode().splitlines()[-1]
+    assert last == ("clover-ops: nothing would be kept, so nothing is compiled: the cache /dev/null: not a directory")
+
+
+@pytest.mark.smoke
+def test_a_mode_that_is_none_is_refused_where_kernels_are_compiled():
+    result = run(*BY_HAND, "--target", "cuda:90", "--set", "BLOCK=256", CLOVER_OPS_JIT="maybe")
+    assert result.returncode == 1 and b"CLOVER_OPS_JIT must be off, bundle or on, got `maybe`" in result.stderr
+
+
 @needs_triton
 def test_one_geometry_by_hand(tmp_path: Path):
     result = run("compile", "--kernels", str(KERNELS), "--kernel", "scaled_add", "--target", "hip:gfx90a", "--set", "SCALE=2",
@@ -122,9 +140,6 @@ def test_an_unknown_target_is_refused(tmp_path: Path):
     assert result.returncode == 1
     assert b"does not know hip:gfx936" in result.stderr and b"DTK" in result.stderr
     assert not list(tmp_path.glob("*.clvk"))
-
-
-BY_HAND = ("compile", "--kernels", str(KERNELS), "--kernel", "vector_add", "--x", "bf16")
 
 
 @needs_triton

@@ -122,6 +122,19 @@ def test_a_read_only_cache_is_memory_alone_with_one_warning(alone, sound, monkey
 
 @needs_triton
 @pytest.mark.smoke
+def test_a_kernel_that_was_to_be_kept_and_is_not_has_failed(alone, sound, monkeypatch):
+    Cache(alone)
+    monkeypatch.setattr(worker.Worker, "compile", lambda *_: sound)
+    refuse_writing(monkeypatch, alone, errno.ENOSPC)
+    (lost,) = prebuild.into_cache([JOB], lambda *_: None, 1, lasting=True)
+    assert lost.status == "failed"
+    assert re.search(rf"compiled, and not kept: the cache {alone}/jit/\w+\.clvk: No space left", lost.reason)
+    (kept,) = prebuild.into_cache([JOB], lambda *_: None, 1)
+    assert (kept.status, kept.data) == ("up to date", sound)  # of memory, which is enough for who launches it at once
+
+
+@needs_triton
+@pytest.mark.smoke
 def test_what_lies_in_the_place_of_the_cache(alone: Path, sound: bytes, capfd: pytest.CaptureFixture):
     alone.write_bytes(b"a file, no directory")
     assert service.get(TEXT, KERNELS) == sound

@@ -149,8 +149,11 @@ def prebuild(
 ) -> int:  # fmt: skip
     """Compile every bundled geometry with every configuration into the cache, so that no call waits for a compiler. For a
     device also the native kernels of an architecture that its plugin holds no code for."""
+    from clover_ops.jit import service
+
     if not targets and not devices:
         raise click.UsageError("name at least one --target or --device.")
+    service.lasting_cache()  # refuses before the native kernels are compiled
     for device in devices:
         clover_ops.warmup(device)  # which compiles what is missing, and says so
         targets = (*targets, _target_of(device))
@@ -398,7 +401,9 @@ def _pair(text: str) -> tuple[str, str]:
 def _build(jobs: list[Any], place: Path | None, workers: int | None, as_json: bool, whole: bool = False) -> int:
     """Compiles, with a line for each kernel as it is done, and says what came of it; with `whole` the place is a bundle and
     holds nothing else afterwards. Returns the exit code."""
-    from clover_ops.jit import prebuild
+    from clover_ops.jit import mode, prebuild
+
+    mode.mode()  # refuses a value that is none
 
     def progress(done: int, total: int, outcome: Any) -> None:
         request = outcome.job.request
@@ -410,7 +415,7 @@ def _build(jobs: list[Any], place: Path | None, workers: int | None, as_json: bo
         )
 
     if place is None:
-        outcomes = prebuild.into_cache(jobs, progress, workers)
+        outcomes = prebuild.into_cache(jobs, progress, workers, lasting=True)
     else:
         outcomes = (prebuild.into_bundle if whole else prebuild.into_folder)(jobs, place, progress, workers)
     count = {status: sum(o.status == status for o in outcomes) for status in ("compiled", "up to date", "failed")}

@@ -132,6 +132,7 @@ class Cache:
         self.folder = self.base / "jit"
         self.reason = ensure(self.base, self.folder)
         self._memory: dict[str, bytes] = {}
+        self._losses: dict[str, str] = {}
         self._threads: dict[str, threading.Lock] = {}
         if self.reason:
             self._warn(self.reason)
@@ -165,13 +166,20 @@ class Cache:
 
     def store(self, identity: str, data: bytes) -> None:
         """Keeps an artifact; where the disk does not take it, in memory."""
-        if not self.reason:
+        reason = self.reason
+        if not reason:
             try:
                 write_atomically(self.path(identity), data)
                 return
             except OSError as error:
-                self._warn(f"{self.path(identity)}: {error.strerror or error}")
+                reason = f"{self.path(identity)}: {error.strerror or error}"
+                self._warn(reason)
         self._memory[identity] = data
+        self._losses[identity] = reason
+
+    def why_lost(self, identity: str) -> str:
+        """Why an artifact that was stored ends with the process; empty where it is on the disk."""
+        return self._losses.get(identity, "")
 
     @contextmanager
     def locked(self, identity: str) -> Iterator[None]:

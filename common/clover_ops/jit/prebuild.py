@@ -52,16 +52,18 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def into_cache(jobs: list[Job], progress: Progress, workers: int | None = None) -> list[Outcome]:
-    """Compiles into the user's cache what is not there."""
-    store = service.user_cache()
+def into_cache(jobs: list[Job], progress: Progress, workers: int | None = None, lasting: bool = False) -> list[Outcome]:
+    """Compiles into the user's cache what is not there. With `lasting`, a kernel that the disk does not take has failed."""
+    store = service.lasting_cache() if lasting else service.user_cache()
     tools = toolchain()
 
     def one(job: Job, worker: Worker) -> Outcome:
-        there = store.load(job.request.identity(tools.version, tools.backend))
-        if there is not None:
-            return Outcome(job, "up to date", "", there)
-        return Outcome(job, "compiled", "", service.obtain(job.request, job.kernel, store, worker.compile))
+        identity = job.request.identity(tools.version, tools.backend)
+        there = store.load(identity)
+        data = there or service.obtain(job.request, job.kernel, store, worker.compile)
+        if lasting and (reason := store.why_lost(identity)):
+            raise CompileError(f"compiled, and not kept: the cache {reason}")
+        return Outcome(job, "up to date" if there else "compiled", "", data)
 
     return _run(jobs, one, progress, workers)
 

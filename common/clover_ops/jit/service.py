@@ -33,6 +33,14 @@ def user_cache() -> Cache:
         return _caches[place]
 
 
+def lasting_cache() -> Cache:
+    """The user's cache, for who compiles to have kernels there; raises CompileError where it keeps nothing."""
+    cache = user_cache()
+    if cache.reason:
+        raise CompileError(f"nothing would be kept, so nothing is compiled: the cache {cache.reason}")
+    return cache
+
+
 def get(text: str, folder: Path | None = None) -> bytes:
     """The artifact for a request's text. `folder` holds the kernels; left out, installed plugins do."""
     request = parse(text)

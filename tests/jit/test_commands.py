@@ -284,26 +284,96 @@ def test_doctor_tells_the_state_of_the_jit(alone: Path):
     assert wrong.returncode == 1 and b"off, bundle or on, got `maybe`" in wrong.stdout
 
 
+STAND_IN = f"""
+import functools, importlib, sys
+sys.path.insert(0, {str(Path(__file__).parent.parent)!r})
+from jit import test_autotune as t
+device = t.cuda()
+importlib.import_module('triton.runtime.driver').driver.set_active(device)
+from clover_ops.jit import autotune, driver
+driver.Launcher = lambda backend: t.Launches(device, {{128: 2.0, 256: 1.0}})
+autotune._FLUSH = 1
+autotune.current_target = lambda: t.TARGET
+autotune.compare = functools.partial(autotune.compare, flush=1, device='cpu')
+"""
+
+
+def tune(tmp_path: Path, text: str, *options: str, **variables: str) -> subprocess.CompletedProcess:
+    """The command on a workload, with a plugin of the name nvidia, in a process of its own."""
+    plugin = tmp_path / "clover_ops_nvidia"
+    plugin.mkdir()
+    (plugin / "plugin.manifest").write_text(
+        "clover-plugin 1\nname nvidia\nversion 0\nabi 1\nlibrary libnone.so\ndevice cuda\nprobe library\n"
+    )
+    workload = tmp_path / "workload.py"
+    workload.write_text(text)
+    backend = () if "--backend" in options else ("--backend", "nvidia")
+    return run(
+        "tune", str(workload), *backend, *options, module="clover_ops", CLOVER_OPS_PLUGIN_PATH=str(plugin), **variables
+    )
+
+
 @needs_triton
 def test_tune_writes_the_table_and_keeps_other_lines(tmp_path: Path):
     """With the stand-in driver of test_autotune, in the command's own process."""
     pytest.importorskip("torch")
-    workload = tmp_path / "workload.py"
-    workload.write_text(
-        "import importlib, sys, types\n"
-        f"sys.path.insert(0, {str(Path(__file__).parent.parent)!r})\n"
-        "from jit import test_autotune as t\n"
-        "device = t.cuda()\n"
-        "importlib.import_module('triton.runtime.driver').driver.set_active(device)\n"
-        "from clover_ops.jit import autotune, driver\n"
-        "driver.Launcher = lambda backend: t.Launches(device, {128: 2.0, 256: 1.0})\n"
-        "autotune._FLUSH = 1\n"
-        "def problems():\n    yield t.problem(key={'n': 1000})\n"
-    )
     table = tmp_path / "table.txt"
     table.write_text("clover-tuned 1\ndevice Stand-in 9000\narchitecture 90\nchoose cast 0\nconfig other -> BV=1\n")
-    result = run("tune", str(workload), "--backend", "nvidia", "--output", str(table), module="clover_ops")
+    text = f"{STAND_IN}\ndef problems():\n    yield t.problem(key={{'n': 1000}})\n"
+    result = tune(tmp_path, text, "--output", str(table))
     assert result.returncode == 0, result.stderr.decode()[-2000:]
     assert table.read_text().splitlines()[3:] == [
         "choose cast 0", "config vector_add n==1000 -> BLOCK=1024 num_warps=8 num_stages=1", "config other -> BV=1",
     ]  # fmt: skip
+
+
+COMPARISONS = """
+def comparisons():
+    def call(slot):
+        if slot in refused: raise ValueError('not this one')
+        device.clock.now += 0.25
+    for size in (4, 8):
+        yield autotune.Comparison('cast', {'T': size}, call, (0,) if size == 4 else (10,))
+"""
+
+
+@needs_triton
+@pytest.mark.parametrize("refused, code, lines", [("(0, 10)", 1, None), ("(10,)", 1, ["choose cast T==4 0"])])
+def test_a_comparison_that_no_provider_takes_has_failed(tmp_path: Path, alone: Path, refused: str, code: int, lines):
+    pytest.importorskip("torch")
+    result = tune(tmp_path, f"{STAND_IN}\nrefused = {refused}\n{COMPARISONS}", "--json")
+    assert result.returncode == code, result.stderr.decode()[-2000:]
+    path = alone / "tuned" / "nvidia-stand-in-9000.txt"
+    assert (path.read_text().splitlines()[3:] if path.exists() else None) == lines
+    assert json.loads(result.stdout)["table"] == (str(path) if lines else None)
+    last = result.stderr.decode().splitlines()[-1]
+    assert last == ("1 of 2 failed" if lines else "2 of 2 failed; no table is written")
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("backend", ["nvdia", "../evil", "cpu", ""])
+def test_tuning_for_no_backend_is_refused_with_those_that_there_are(tmp_path: Path, alone: Path, backend: str):
+    result = tune(tmp_path, "raise SystemExit('not reached')", "--backend", backend)
+    said = result.stderr.decode()
+    assert result.returncode == 2 and f"there is no backend {backend!r} that has tuned tables; installed: " in said
+    assert "nvidia" in said.split("installed: ")[1] and not alone.exists()
+
+
+@pytest.mark.smoke
+def test_tuning_without_triton_says_what_to_install(tmp_path: Path):
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['triton'] = None\n")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    result = tune(tmp_path, "import triton", PYTHONPATH=path)
+    (line,) = result.stderr.decode().splitlines()
+    assert result.returncode == 1 and line.startswith("clover-ops: Triton is not installed: pip install 'triton>=3.5'")
+
+
+@needs_triton
+def test_tuning_without_a_gpu_says_so(tmp_path: Path):
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    result = tune(tmp_path, f"from clover_ops.jit import autotune\n{COMPARISONS}")
+    (line,) = result.stderr.decode().splitlines()
+    assert result.returncode == 1
+    assert line == f"clover-ops: tuning needs a GPU, and torch {torch.__version__} sees none"

@@ -28,8 +28,10 @@ def tune(workload: Path, backend: str, place: Path | None, again: bool, as_json:
     WORKLOAD is a Python file with `problems()`, which yields clover_ops.jit.autotune.Problem, `comparisons()`, which yields
     clover_ops.jit.autotune.Comparison, or both. Lines of the table for other kernels and operators are kept.
     """
-    from clover_ops.jit import autotune, cache, driver, tuned
+    from clover_ops.jit import autotune, driver, toolchain, tuned
 
+    _check_backend(backend)
+    toolchain.toolchain()  # Triton's driver times everything; the workload may need it, too
     listed = _load(workload)
     problems = list(getattr(listed, "problems", tuple)())
     comparisons = list(getattr(listed, "comparisons", tuple)())
@@ -39,21 +41,42 @@ def tune(workload: Path, backend: str, place: Path | None, again: bool, as_json:
     chosen = driver.active(target)
     rows: list[dict[str, Any]] = []
     settings, failed = _settings(problems, rows, again)
-    choices = _choices(comparisons, chosen, rows)
+    choices, lost = _choices(comparisons, chosen, rows)
     name = autotune.device_name(chosen)
     path = place or tuned.user_table(backend, name)
-    table = _merged(path, name, target.arch, choices, settings)
-    if place is None and (reason := cache.ensure(path.parent.parent, path.parent)):
+    if found := bool(settings or choices):
+        _write(path, _merged(path, name, target.arch, choices, settings), own=place is None)
+    if as_json:
+        output.say_json({"device": name, "table": str(path) if found else None, "measured": rows})
+    elif found:
+        output.say(f"{path}: {len(settings)} configuration(s), {len(choices)} choice(s)")
+    if failed + lost:
+        output.say(f"{failed + lost} of {len(problems) + len(comparisons)} failed" + ("" if found else "; no table is written"),
+                   err=True)  # fmt: skip
+    return 1 if failed + lost else 0
+
+
+def _check_backend(name: str) -> None:
+    """Only an installed one reads a table; and the name becomes part of the table's."""
+    from .plugins import list_plugins
+
+    known = sorted({plugin["name"] for plugin in list_plugins(None) if plugin["device"] not in ("", "cpu")})
+    if name not in known:
+        raise click.UsageError(
+            f"there is no backend {name!r} that has tuned tables; installed: {', '.join(known) or 'none'}."
+        )
+
+
+def _write(path: Path, table: Any, own: bool) -> None:
+    """`own`: the user's table, in the cache, whose folders are made."""
+    from clover_ops.jit import cache
+
+    if own and (reason := cache.ensure(path.parent.parent, path.parent)):
         raise click.ClickException(f"the table cannot be written: {reason}")
     try:
         cache.write_atomically(path, table.text().encode())
     except OSError as error:
         raise click.ClickException(f"{path} cannot be written: {error.strerror}") from None
-    if as_json:
-        output.say_json({"device": name, "table": str(path), "measured": rows})
-    else:
-        output.say(f"{path}: {len(settings)} configuration(s), {len(choices)} choice(s)")
-    return 1 if failed else 0
 
 
 def _load(path: Path) -> ModuleType:
@@ -97,11 +120,11 @@ def _settings(problems: Iterable[Any], rows: list[dict[str, Any]], again: bool) 
     return tuple(settings), failed
 
 
-def _choices(comparisons: Iterable[Any], chosen: Any, rows: list[dict[str, Any]]) -> tuple[Any, ...]:
-    """For each call the fastest provider that takes it."""
+def _choices(comparisons: Iterable[Any], chosen: Any, rows: list[dict[str, Any]]) -> tuple[tuple[Any, ...], int]:
+    """For each call the fastest provider that takes it, and the number of calls that none takes."""
     from clover_ops.jit import autotune, tuned
 
-    choices = []
+    choices, failed = [], 0
     for comparison in comparisons:
         found = autotune.compare(comparison, chosen)
         times = {slot: time for slot, time in found.items() if isinstance(time, float)}
@@ -109,11 +132,12 @@ def _choices(comparisons: Iterable[Any], chosen: Any, rows: list[dict[str, Any]]
             shown = f"{time:9.2f} us" if isinstance(time, float) else str(time)
             output.say(f"{comparison.operator} {dict(comparison.sizes)} slot {slot} {shown}", err=True)
         rows.append({"operator": comparison.operator, "sizes": dict(comparison.sizes), "slots": found})
+        failed += not times
         if times:
             exactly = " ".join(f"{name}=={value}" for name, value in comparison.sizes.items())
             conditions = tuned.conditions(comparison.stands_for or exactly)
             choices.append(tuned.Choice(comparison.operator, conditions, _fastest(times)))
-    return tuple(choices)
+    return tuple(choices), failed
 
 
 def _fastest(times: dict[int, float]) -> int:

@@ -237,8 +237,12 @@ def _identity(problem: Problem, requests: list[Request], chosen: Any) -> str:
 
 def current_target() -> Target:
     """The current device's, from torch."""
-    import torch
-
+    try:
+        import torch
+    except ImportError as error:
+        raise CompileError(f"tuning needs torch, to know the device: {error}") from None
+    if not torch.cuda.is_available():
+        raise CompileError(f"tuning needs a GPU, and torch {torch.__version__} sees none")
     properties = torch.cuda.get_device_properties(torch.cuda.current_device())
     if torch.version.hip:
         return parse_target(f"hip:{properties.gcnArchName}")

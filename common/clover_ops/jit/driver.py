@@ -10,7 +10,9 @@ from typing import Any
 
 from clover_ops.errors import CompileError, DriverError
 
+from .errors import ToolchainError
 from .request import Target
+from .toolchain import toolchain
 
 _LIBRARIES = {
     "cuda": (r"libcuda\.so[.0-9]*", ("libcuda.so.1",), "cuLaunchKernel"),
@@ -24,7 +26,11 @@ def active(target: Target) -> Any:
     Triton's own choice refuses to be made between two candidates, and once made it stays for the whole process; so it is
     read, and neither made nor changed.
     """
-    from triton.runtime.driver import driver as config
+    toolchain()  # tells what to install where Triton is missing
+    try:
+        from triton.runtime.driver import driver as config
+    except Exception as error:
+        raise ToolchainError(f"Triton cannot be imported: {type(error).__name__}: {error}") from error
 
     chosen = config._active or config._default
     if chosen is not None:

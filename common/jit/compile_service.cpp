@@ -126,12 +126,18 @@ void set_python(const std::string& path) {
   own_python = path;
 }
 
+// What a Python prints at start-up (a sitecustomize may) stands before the answer.
 std::string compile(const std::string& request, const std::string& kernels) {
-  return run({"compile", "--kernels", kernels, "--request", "-", "--artifact", "-"}, request);
+  const std::string printed = run({"compile", "--kernels", kernels, "--request", "-", "--artifact", "-"}, request);
+  const size_t begin = printed.find("CLOVERJ1");
+  return begin == std::string::npos ? printed : printed.substr(begin);
 }
 
 std::string toolchain() {
-  return run({"toolchain"}, "");
+  const std::string printed = "\n" + run({"toolchain"}, "");
+  const size_t begin = printed.rfind("\ntriton ");
+  if (begin == std::string::npos) fail("`" + python() + " -m clover_ops.jit toolchain` names no Triton");
+  return printed.substr(begin + 1);
 }
 
 }  // namespace clover::jit

@@ -20,11 +20,11 @@ def program(compiler):
 def compile_with(program, tmp_path):
     """compile_with(script) -> what the program printed when Python is that shell script."""
 
-    def run(script):
+    def run(script, question="compile"):
         python = tmp_path / "python"
         python.write_text(f"#!/bin/sh\n{script}\n")
         python.chmod(0o755)
-        return call(program, "compile", CLOVER_OPS_PYTHON=str(python))
+        return call(program, question, CLOVER_OPS_PYTHON=str(python))
 
     return run
 
@@ -57,6 +57,13 @@ def test_arguments_and_text_arrive_without_a_shell(compile_with):
 
 def test_bytes_come_back_whole(compile_with):
     assert compile_with("head -c 3000000 /dev/zero; echo noise >&2") == bytes(3_000_000)
+
+
+def test_what_a_python_prints_at_start_up_is_no_answer(compile_with):
+    assert compile_with("echo welcome; printf 'hello '; printf 'CLOVERJ1 and so on'") == b"CLOVERJ1 and so on"
+    lines = "triton 3.6.0\nbackend 12ab\n"
+    assert compile_with(f"echo triton welcomes you; printf '{lines}'", "toolchain").decode() == lines
+    assert b"toolchain` names no Triton" in compile_with("echo welcome", "toolchain")
 
 
 def test_the_last_line_is_the_reason(compile_with):

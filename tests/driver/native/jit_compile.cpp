@@ -1,17 +1,19 @@
-// The compile service alone: the mode, or the artifact of the request `text` for the kernels in `folder`.
+// The compile service alone: the mode, the toolchain, or the artifact of the request `text` for the kernels in
+// `folder`.
 #include <cstdio>
 #include <string>
 
 #include "common/device/failure.hpp"
 #include "common/jit/compile_service.hpp"
 
-int main(int argc, char**) {
+int main(int argc, char** argv) {
   try {
     const auto mode = clover::jit::mode();
     if (argc == 1) {
       std::printf("%d", static_cast<int>(mode));
     } else {
-      const std::string bytes = clover::jit::compile("text\n", "a folder; $HOME");
+      const std::string bytes = argv[1] == std::string("toolchain") ? clover::jit::toolchain()
+                                                                    : clover::jit::compile("text\n", "a folder; $HOME");
       std::fwrite(bytes.data(), 1, bytes.size(), stdout);
     }
   } catch (const clover::device::Failure& failure) {

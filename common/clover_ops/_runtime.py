@@ -5,8 +5,8 @@ Nothing here imports torch or NumPy: a tensor of theirs proves that they are loa
 
 from __future__ import annotations
 
-import functools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from . import _core
@@ -20,6 +20,7 @@ INT32 = (-(2**31), 2**31 - 1)
 # What sizing an output from wrong inputs may raise; the native library then says what was wrong with them.
 UNSIZED = (IndexError, AttributeError, TypeError, ValueError, RuntimeError, MemoryError)
 
+NOT_TRACED = "torch.jit.trace cannot record this call: use torch.compile, torch.export or torch.ops.clover"
 HAS_TANGENT = "carries a forward-mode tangent, and clover-ops is for inference: pass unpack_dual(tensor).primal"
 NEEDS_NO_GRAD = (
     "requires grad, and clover-ops is for inference: call it under torch.no_grad() or torch.inference_mode(), or detach the "
@@ -62,18 +63,9 @@ traced = _Traced()
 
 
 def compiling() -> bool:
-    """Whether torch.compile or torch.export is tracing this call. torch.jit.trace, which would record nothing, is refused."""
-    torch = sys.modules.get("torch")
-    compiler = getattr(torch, "compiler", None)
-    if compiler is None:
-        return False
-    if compiler.is_compiling():
-        return True
-    if torch._C._is_tracing():
-        raise InvalidArgument(
-            "torch.jit.trace cannot record calls of clover-ops: use torch.compile, torch.export or torch.ops.clover"
-        )
-    return False
+    """Whether torch.compile or torch.export is tracing this call."""
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    return compiler is not None and compiler.is_compiling()
 
 
 # --- tensors ---------------------------------------------------------------------------------------------------------
@@ -84,21 +76,23 @@ def _module_of(tensor: Any) -> str:
 
 
 _torch_module: Any = None
+_are_plain: Any = None  # of _plain_check, once torch is there
 
 
 def _torch() -> Any:
     """The torch module if it is loaded; while another thread is still importing it, none of its tensors can be here."""
-    global _torch_module
+    global _torch_module, _are_plain
     if _torch_module is None:
         torch = sys.modules.get("torch")
         if torch is None or getattr(torch.__spec__, "_initializing", False):
             return None
+        _are_plain = _plain_check(torch)
         _torch_module = torch
     return _torch_module
 
 
 def _is_torch(tensor: Any) -> bool:
-    torch = _torch()
+    torch = _torch_module or _torch()
     return torch is not None and isinstance(tensor, torch.Tensor)
 
 
@@ -160,7 +154,10 @@ def export(tensor: Any) -> Any:
 def _export_torch(tensor: Any, torch: Any, grad: bool) -> Any:
     if grad and tensor.requires_grad:
         raise InvalidArgument(NEEDS_NO_GRAD)
-    if _forward_mode(torch) and torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
+    if (
+        torch.autograd.forward_ad._current_level >= 0
+        and torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None
+    ):
         raise InvalidArgument(HAS_TANGENT)
     if tensor.layout is not torch.strided:
         raise InvalidArgument(f"must be a strided tensor, got layout {tensor.layout}")
@@ -177,57 +174,62 @@ def _export_torch(tensor: Any, torch: Any, grad: bool) -> Any:
 def _stream_of(tensor: Any) -> int:
     """The current stream of a device tensor's framework, as a raw handle."""
     if _is_torch(tensor):
-        return sys.modules["torch"].cuda.current_stream(tensor.device).cuda_stream if tensor.is_cuda else 0
+        return _torch_stream(tensor.get_device()) if tensor.is_cuda else 0
     if _module_of(tensor) == "cupy":
         return sys.modules["cupy"].cuda.get_current_stream().ptr
     return 0
 
 
+def _torch_stream(device: int) -> int:
+    """torch.cuda.current_stream without the Python object around it, as Dynamo and Triton read it: µs of every call."""
+    return _torch()._C._cuda_getCurrentRawStream(device)
+
+
 # --- calls -----------------------------------------------------------------------------------------------------------
 
 
-def _exported(operator: str, tensors: tuple[Any, ...], indices: tuple[int, ...]) -> Any:
-    """The tensors as the binding takes them: int64 index tensors as int32, foreign ones as views."""
-    torch = _torch()
-    if torch is None or not _plain_torch(tensors, torch):
-        return _exported_one_by_one(operator, tensors, indices, torch)
-    return tensors
+def _prepared(operator: str, tensors: tuple[Any, ...], indices: tuple[int, ...], stream: Any) -> tuple[Any, int]:
+    """The tensors as the binding takes them (int64 index tensors as int32, foreign ones as views), and the stream's handle."""
+    if (_are_plain is None and _torch() is None) or not _are_plain(tensors):
+        return _exported_one_by_one(operator, tensors, indices, _torch()), _handle(operator, stream, tensors[0])
+    if stream is not None:
+        return tensors, _handle(operator, stream, None)
+    first = tensors[0]
+    return tensors, _torch_stream(first.get_device()) if first is not None and first.is_cuda else 0
 
 
-def _plain_torch(tensors: tuple[Any, ...], torch: Any) -> bool:
-    """Whether all are torch tensors (or None) that need no conversion: nearly every call of nearly everyone.
+def _plain_check(torch: Any) -> Callable[[tuple[Any, ...]], bool]:
+    """are_plain(tensors): whether all are torch tensors (or None) that need no conversion: nearly every call of everyone.
 
-    Each look at a tensor costs 50 to 100 ns, so they are few: torch's lazy negation comes from complex numbers, so it is
-    possible in float32 and float16, and conjugation in no plain dtype; int64 may need converting, and layouts and devices
-    are left to the binding.
+    Each look at a tensor costs 50 to 100 ns, so they are few, and what they look at is at hand: torch's lazy negation comes
+    from complex numbers, so it is possible in float32 and float16, and conjugation in no plain dtype; int64 may need
+    converting, and layouts and devices are left to the binding.
     """
-    if _forward_mode(torch):
-        return False
-    plain, float32, float16, dtypes = torch.Tensor, torch.float32, torch.float16, _plain_dtypes(torch)
-    grad = torch.is_grad_enabled()
-    for tensor in tensors:
-        if type(tensor) is plain:
-            dtype = tensor.dtype
-            if dtype not in dtypes or (grad and tensor.requires_grad):
-                return False
-            if (dtype is float32 or dtype is float16) and tensor.is_neg():
-                return False
-        elif tensor is not None:
+    plain, float32, float16 = torch.Tensor, torch.float32, torch.float16
+    dtypes = frozenset({torch.bfloat16, torch.float16, torch.float32, torch.int32, torch.bool})
+    grad_enabled, tracing, forward = torch.is_grad_enabled, torch._C._is_tracing, torch.autograd.forward_ad
+
+    def are_plain(tensors: tuple[Any, ...]) -> bool:
+        if forward._current_level >= 0 or tracing():
             return False
-    return True
+        grad = grad_enabled()
+        for tensor in tensors:
+            if type(tensor) is plain:
+                dtype = tensor.dtype
+                if dtype not in dtypes or (grad and tensor.requires_grad):
+                    return False
+                if (dtype is float32 or dtype is float16) and tensor.is_neg():
+                    return False
+            elif tensor is not None:
+                return False
+        return True
 
-
-def _forward_mode(torch: Any) -> bool:
-    """Whether tensors may carry tangents of forward-mode differentiation, which no kernel would see."""
-    return torch.autograd.forward_ad._current_level >= 0
-
-
-@functools.lru_cache(maxsize=1)
-def _plain_dtypes(torch: Any) -> frozenset[Any]:
-    return frozenset({torch.bfloat16, torch.float16, torch.float32, torch.int32, torch.bool})
+    return are_plain
 
 
 def _exported_one_by_one(operator: str, tensors: tuple[Any, ...], indices: tuple[int, ...], torch: Any) -> list[Any]:
+    if torch is not None and torch._C._is_tracing():
+        raise InvalidArgument(f"{operator}: {NOT_TRACED}")
     grad = torch is not None and torch.is_grad_enabled()
     exported: list[Any] = []
     try:
@@ -324,8 +326,7 @@ def run(
     provider: Any,
     stream: Any,
 ) -> None:
-    exported = _exported(name, tensors, indices)
-    handle = _handle(name, stream, tensors[0])
+    exported, handle = _prepared(name, tensors, indices, stream)
     slot = ANY_SLOT if provider is None else _slot(name, provider)
     try:
         getattr(ffi, name)(handle, 0, 0, slot, *exported, *attributes)
@@ -343,9 +344,8 @@ def run_with_workspace(
     workspace: Any,
     allocate: bool,
 ) -> None:
-    exported = _exported(name, tensors, indices)
-    slot = _slot(name, provider)
-    handle = _handle(name, stream, tensors[0])
+    exported, handle = _prepared(name, tensors, indices, stream)
+    slot = ANY_SLOT if provider is None else _slot(name, provider)
     function = getattr(ffi, name)
     if workspace is ALLOCATE or (workspace is None and allocate):
         # Asked so, the binding returns the bytes that are missing instead of raising, and has then done nothing.
@@ -363,7 +363,7 @@ def workspace_size(
 ) -> int:
     """Outputs are sized by inputs, so the query goes without them."""
     outputs = [None] * sum(tensor.role == "out" for tensor in _operator(name).tensors)
-    exported = [*_exported(name, inputs, indices), *outputs]
+    exported = [*_prepared(name, inputs, indices, 0)[0], *outputs]
     query = getattr(ffi, f"{name}.workspace_size")
     return _call(query, name, inputs, 0, 0, 0, _slot(name, provider), *exported, *attributes)
 
